@@ -139,7 +139,7 @@ func (r *release) layer(all []file) (v1.Layer, error) {
 		return nil, err
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil }
-	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
+	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
 // authorities returns the root certificates that Mozilla trusts without conditions,

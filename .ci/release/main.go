@@ -24,6 +24,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // platforms are the supported platforms.
@@ -76,23 +78,40 @@ func (r *release) run(seconds int64) error {
 	if err != nil {
 		return err
 	}
-	for _, platform := range platforms {
-		if err := r.pack(platform, shared); err != nil {
-			return fmt.Errorf("%s: %w", platform, err)
-		}
-	}
-	for _, processor := range packaged {
-		if err := r.packages(processor, shared); err != nil {
-			return fmt.Errorf("packages for %s: %w", processor, err)
-		}
-	}
-	if err := r.image(shared); err != nil {
-		return fmt.Errorf("image: %w", err)
+	if err := r.pack(shared); err != nil {
+		return err
 	}
 	if err := r.sums(); err != nil {
 		return err
 	}
 	return r.sign()
+}
+
+// pack writes all archives, packages and images. It packs a program while the next
+// ones are built: the link and the compression of one program use one processor.
+func (r *release) pack(shared map[string][]byte) error {
+	var packing errgroup.Group
+	packing.SetLimit(runtime.GOMAXPROCS(0))
+	failed := func(what string, err error) error {
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	}
+	for _, platform := range platforms {
+		program, err := r.build(platform)
+		if err != nil {
+			return errors.Join(failed(platform, err), packing.Wait())
+		}
+		packing.Go(func() error { return failed(platform, r.archive(platform, program, shared)) })
+		system, processor, _ := strings.Cut(platform, "/")
+		if system != "linux" || !slices.Contains(packaged, processor) {
+			continue
+		}
+		packing.Go(func() error { return failed("packages for "+processor, r.packages(processor, program, shared)) })
+	}
+	packing.Go(func() error { return failed("image", r.image(shared)) })
+	return packing.Wait()
 }
 
 // enterRepository changes the working directory to the top of the repository.
@@ -121,9 +140,8 @@ func (r *release) sign() error {
 	return err
 }
 
-// write writes a file of the release and prints its name and size.
+// write writes a file of the release.
 func (r *release) write(name string, text []byte) error {
-	fmt.Printf("%s %.1f MB\n", name, float64(len(text))/(1<<20))
 	return os.WriteFile(filepath.Join(r.out, name), text, 0o644)
 }
 
@@ -241,12 +259,9 @@ func (r *release) shared() (map[string][]byte, error) {
 	return files, err
 }
 
-// pack writes the archive of a platform, and the list of the modules in its program.
-func (r *release) pack(platform string, shared map[string][]byte) error {
-	program, err := r.build(platform)
-	if err != nil {
-		return err
-	}
+// archive writes the archive of a platform, and the list of the modules in its
+// program.
+func (r *release) archive(platform, program string, shared map[string][]byte) error {
 	text, err := os.ReadFile(program)
 	if err != nil {
 		return err
@@ -257,11 +272,11 @@ func (r *release) pack(platform string, shared map[string][]byte) error {
 		files = append(files, entry{path, text, 0o644})
 	}
 	slices.SortFunc(files, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
-	archive, ending := tarGz, ".tar.gz"
+	packer, ending := tarGz, ".tar.gz"
 	if strings.HasPrefix(platform, "windows/") {
-		archive, ending = zipArchive, ".zip"
+		packer, ending = zipArchive, ".zip"
 	}
-	packed, err := archive(name, files, r.made)
+	packed, err := packer(name, files, r.made)
 	if err != nil {
 		return err
 	}
@@ -275,7 +290,8 @@ func (r *release) pack(platform string, shared map[string][]byte) error {
 	return r.write(name+ending, packed)
 }
 
-// sums writes SHA256SUMS, which sha256sum --check can read.
+// sums writes SHA256SUMS, which sha256sum --check can read, and prints the name and
+// the size of each file.
 func (r *release) sums() error {
 	made, err := os.ReadDir(r.out) // sorted by name
 	if err != nil {
@@ -287,6 +303,7 @@ func (r *release) sums() error {
 		if err != nil {
 			return err
 		}
+		fmt.Printf("%s %.1f MB\n", file.Name(), float64(len(text))/(1<<20))
 		fmt.Fprintf(&list, "%x  %s\n", sha256.Sum256(text), file.Name())
 	}
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), list.Bytes(), 0o644)

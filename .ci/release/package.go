@@ -23,8 +23,8 @@ import (
 var packaged = []string{"amd64", "arm64"}
 
 // packages builds a .deb and an .rpm package for a processor.
-func (r *release) packages(processor string, shared map[string][]byte) error {
-	contents, err := r.contents(processor, shared)
+func (r *release) packages(processor, program string, shared map[string][]byte) error {
+	contents, err := r.contents(processor, program, shared)
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ type packagedFile struct {
 
 // contents lists the files of a package and writes them to a folder, from which
 // nfpm reads them.
-func (r *release) contents(processor string, shared map[string][]byte) (files.Contents, error) {
-	program, err := os.ReadFile(r.programs["linux/"+processor])
+func (r *release) contents(processor, program string, shared map[string][]byte) (files.Contents, error) {
+	text, err := os.ReadFile(program)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (r *release) contents(processor string, shared map[string][]byte) (files.Co
 		installed[to] = packagedFile{text, kind, mode}
 	}
 	unit := bytes.ReplaceAll(shared["doc/deploy/govsvc.service"], []byte("/usr/local/bin/"), []byte("/usr/bin/"))
-	add("/usr/bin/govsvc", program, files.TypeFile, 0o755)
+	add("/usr/bin/govsvc", text, files.TypeFile, 0o755)
 	add("/usr/lib/systemd/system/govsvc.service", unit, files.TypeFile, 0o644)
 	add("/usr/lib/sysusers.d/govsvc.conf", shared["doc/deploy/govsvc.sysusers"], files.TypeFile, 0o644)
 	add("/etc/govsvc/govsvc.env", shared["doc/deploy/govsvc.env"], files.TypeConfigNoReplace, 0o640)
