@@ -123,6 +123,7 @@ The server sees the change immediately.`,
 	root.AddCommand(newServeCommand(a), newDeliverCommand(a), newSandboxCommand(a), newKeysCommand(a), newOrgsCommand(a), newUsersCommand(a),
 		newImportCommand(a), newExportCommand(a), newWebhooksCommand(a), newDeadLettersCommand(a), newEvidenceCommand(a),
 		newAuditCommand(a), newBackupCommand(a), newRestoreCommand(a), newCheckCommand(a), newOpenAPICommand(a), newVersionCommand(a), newManCommand())
+	completeHelp(root)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -1,12 +1,9 @@
 package cmd
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
-	"govsvc/server/openapi"
 )
 
 func newKeysMintCommand(a *app) *cobra.Command {
@@ -19,7 +16,7 @@ func newKeysMintCommand(a *app) *cobra.Command {
 		Long: `Mint a new key and print it. Stdout has the key alone, and stderr its details.
 The key can't be shown again: only its hash is stored.
 
-` + wrapText("Scopes: "+strings.Join(openapi.Scopes(), ", ")+". read:all includes every read scope except read:audit.") + `
+` + scopesText + `
 
 manage:webhooks alone lets a key receive the records that events carry, such as
 risks, scorecards and roadmaps, even without a read scope.

@@ -58,7 +58,7 @@ func manual(c *cobra.Command) string {
 	p.line(".SH SYNOPSIS")
 	p.synopsis(c)
 	p.line(".SH DESCRIPTION")
-	p.text(c.Long)
+	p.text(longText(c))
 	if below := availableCommands(c); len(below) > 0 {
 		p.line(".SH COMMANDS")
 		for _, b := range below {

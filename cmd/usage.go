@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"govsvc/db"
+	"govsvc/server/openapi"
 )
 
 // usageTemplate is cobra's template with wrapped flags. A group of commands has no
@@ -32,6 +33,28 @@ Global flags:
 
 "{{.CommandPath}} COMMAND --help" shows the help of a command.{{end}}
 `
+
+// scopesText stands for the scopes in a help text. They are in the document, which is
+// not parsed before the help is shown: that takes longer than most commands.
+const scopesText = "{scopes}"
+
+// longText returns the help text of a command.
+func longText(c *cobra.Command) string {
+	if !strings.Contains(c.Long, scopesText) {
+		return c.Long
+	}
+	scopes := wrapText("Scopes: " + strings.Join(openapi.Scopes(), ", ") + ". read:all includes every read scope except read:audit.")
+	return strings.ReplaceAll(c.Long, scopesText, scopes)
+}
+
+// completeHelp makes the help of c and all commands below it show longText.
+func completeHelp(c *cobra.Command) {
+	show := c.HelpFunc()
+	c.SetHelpFunc(func(c *cobra.Command, args []string) {
+		c.Long = longText(c)
+		show(c, args)
+	})
+}
 
 // usageError is an error of the command line.
 type usageError struct{ message string }
