@@ -96,8 +96,8 @@ func publishedSchemas(t *testing.T) (schemas map[string]any, nameOf map[string]s
 	return published.Components.Schemas, nameOf
 }
 
-// TestOpen_Fixtures checks that each type has enough rows, which are valid and marked. Every value
-// of an enumeration occurs, and every nullable member is null and set.
+// TestOpen_Fixtures checks that each type has enough rows, which are valid and marked.
+// Every value of an enumeration occurs, and every nullable member is null and set.
 func TestOpen_Fixtures(t *testing.T) {
 	t.Parallel()
 	s, document := open(t), testkit.Document(t)
@@ -239,7 +239,8 @@ func TestFixtures_ReservedRange(t *testing.T) {
 	}
 }
 
-// TestOpen_Deterministic checks that two sandboxes are equal to the byte, with their cursors.
+// TestOpen_Deterministic checks that two sandboxes are equal to the byte, with their
+// cursors.
 func TestOpen_Deterministic(t *testing.T) {
 	t.Parallel()
 	one, two := open(t), open(t)
@@ -287,7 +288,8 @@ func TestOpen_KeepsNothing(t *testing.T) {
 	}
 }
 
-// TestDemo_Records checks that the demonstration data can be imported and has enough records.
+// TestDemo_Records checks that the demonstration data can be imported and has enough
+// records.
 func TestDemo_Records(t *testing.T) {
 	t.Parallel()
 	store := testdb.Open(t, db.Options{})

@@ -10,8 +10,8 @@ import (
 	"govsvc/server"
 )
 
-// TestAddressLimit_ForwardedFor allows each address one request. A second request of the same client
-// is refused, whatever address its headers state.
+// TestAddressLimit_ForwardedFor allows each address one request. A second request of
+// the same client is refused, whatever address its headers state.
 func TestAddressLimit_ForwardedFor(t *testing.T) {
 	t.Parallel()
 	trusting := func(prefixes ...string) setting {
@@ -51,8 +51,8 @@ func TestAddressLimit_ForwardedFor(t *testing.T) {
 	}
 }
 
-// TestSecure_TrustsOnlyProxies checks which requests count as sent over TLS. Only the header of a trusted
-// proxy counts.
+// TestSecure_TrustsOnlyProxies checks which requests count as sent over TLS. Only the
+// header of a trusted proxy counts.
 func TestSecure_TrustsOnlyProxies(t *testing.T) {
 	t.Parallel()
 	trusting := server.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10")}

@@ -202,7 +202,8 @@ func TestAudit_PageSize(t *testing.T) {
 	s.ask(t, row{path: "/audit?limit=1001", key: key, status: 400, code: "invalid_parameter", param: "limit"})
 }
 
-// TestAudit_OrderAfterClockIsSetBack checks that the times stay in order although the clock is set back.
+// TestAudit_OrderAfterClockIsSetBack checks that the times stay in order although the
+// clock is set back.
 func TestAudit_OrderAfterClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

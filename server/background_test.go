@@ -8,8 +8,8 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestCheckpoint_EmptiesLargeLog checks that the server empties a large write-ahead log while it has
-// the file open. Overlapping reads can make the log large.
+// TestCheckpoint_EmptiesLargeLog checks that the server empties a large write-ahead log
+// while it has the file open. Overlapping reads can make the log large.
 func TestCheckpoint_EmptiesLargeLog(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -10,9 +10,9 @@ import (
 	"govsvc/server/limit"
 )
 
-// TestBodyBudget_LargeBodiesWait checks that a large body gets a 503 with Retry-After if the
-// budget has no room to read or decode it. A small body is served at the same time. All
-// room is returned to the budget.
+// TestBodyBudget_LargeBodiesWait checks that a large body gets a 503 with Retry-After
+// if the budget has no room to read or decode it. A small body is served at the same
+// time. All room is returned to the budget.
 func TestBodyBudget_LargeBodiesWait(t *testing.T) {
 	t.Parallel()
 	large := fmt.Sprintf(`{"checkins":[{"key_result_code":"K","value":1,"note":%q}]}`, strings.Repeat("n", 50_000))

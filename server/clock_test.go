@@ -15,9 +15,9 @@ var steps = []time.Duration{
 	time.Hour, -time.Hour, -time.Second, 10 * 365 * 24 * time.Hour, -11 * 365 * 24 * time.Hour, 365*24*time.Hour + time.Second,
 }
 
-// TestClock_SetForwardAndBack sets the clock forward and back while the service runs. Writes,
-// replays, lists, the audit log and limits continue to work. A limit that is used up is
-// free again after a minute of any clock.
+// TestClock_SetForwardAndBack sets the clock forward and back while the service runs.
+// Writes, replays, lists, the audit log and limits continue to work. A limit that is
+// used up is free again after a minute of any clock.
 func TestClock_SetForwardAndBack(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

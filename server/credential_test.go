@@ -115,8 +115,8 @@ func checkDenied(t *testing.T, s *service, key string) {
 	}
 }
 
-// TestKey_RefusesEnded checks that invalid keys are refused: a key of another file, one whose
-// row was deleted, a revoked one and an expired one.
+// TestKey_RefusesEnded checks that invalid keys are refused: a key of another file, one
+// whose row was deleted, a revoked one and an expired one.
 func TestKey_RefusesEnded(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -146,8 +146,8 @@ func TestKey_RefusesEnded(t *testing.T) {
 	checkDenied(t, s, plain)
 }
 
-// TestKey_RotatesWithOverlap checks that both keys work until the overlap ends. Then only the new
-// one works.
+// TestKey_RotatesWithOverlap checks that both keys work until the overlap ends. Then
+// only the new one works.
 func TestKey_RotatesWithOverlap(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -9,8 +9,8 @@ import (
 	"govsvc/db"
 )
 
-// TestCurrent_GreatestVersion loads versions in a mixed order. The current object is the one
-// with the greatest version, or the latest assessment.
+// TestCurrent_GreatestVersion loads versions in a mixed order. The current object is
+// the one with the greatest version, or the latest assessment.
 func TestCurrent_GreatestVersion(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -81,7 +81,8 @@ func TestCurrent_Signals(t *testing.T) {
 	}
 }
 
-// TestCurrent_MilestonesOfRoadmap checks that only the milestones of the greatest version are listed.
+// TestCurrent_MilestonesOfRoadmap checks that only the milestones of the greatest
+// version are listed.
 func TestCurrent_MilestonesOfRoadmap(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -72,7 +72,8 @@ func draftFor(scopes ...string) db.KeyDraft {
 	return db.KeyDraft{Name: "a test's key", Kind: db.LiveKey, Scopes: scopes}
 }
 
-// TestCursor_RefusesAltered alters a cursor in every way that leaves a valid query parameter.
+// TestCursor_RefusesAltered alters a cursor in every way that leaves a valid query
+// parameter.
 func TestCursor_RefusesAltered(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -121,8 +122,8 @@ func other(c byte) byte {
 	return 'A'
 }
 
-// TestCursor_SurvivesRestart continues from a cursor after a restart, with another limit and
-// with other filters.
+// TestCursor_SurvivesRestart continues from a cursor after a restart, with another
+// limit and with other filters.
 func TestCursor_SurvivesRestart(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

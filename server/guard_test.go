@@ -31,9 +31,9 @@ var sandboxBodies = map[string]string{
 	"callMcp":           `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks","arguments":{}}}`,
 }
 
-// TestSandbox_NeverShowsLiveData runs every operation of the document with a test key. The live data is full
-// of canary values: no answer contains one, and no live row changes. A new operation in
-// the document is tested automatically.
+// TestSandbox_NeverShowsLiveData runs every operation of the document with a test key.
+// The live data is full of canary values: no answer contains one, and no live row
+// changes. A new operation in the document is tested automatically.
 func TestSandbox_NeverShowsLiveData(t *testing.T) {
 	t.Parallel()
 	box, err := sandbox.Open(t.Context(), testkit.Document(t))

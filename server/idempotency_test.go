@@ -17,8 +17,8 @@ import (
 
 const keyed = "Idempotency-Key"
 
-// TestIdempotencyKey_Forms checks that an Idempotency-Key is required on a POST and optional
-// on a PATCH. It has 1 to 255 printable ASCII characters.
+// TestIdempotencyKey_Forms checks that an Idempotency-Key is required on a POST and
+// optional on a PATCH. It has 1 to 255 printable ASCII characters.
 func TestIdempotencyKey_Forms(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -56,8 +56,9 @@ func TestIdempotencyKey_Forms(t *testing.T) {
 	}
 }
 
-// TestIdempotency_Replays checks that every write is done once. Any key of the organisation then
-// receives the same status and the same bytes, whatever happened to the record since.
+// TestIdempotency_Replays checks that every write is done once. Any key of the
+// organisation then receives the same status and the same bytes, whatever happened to
+// the record since.
 func TestIdempotency_Replays(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
@@ -115,8 +116,8 @@ func (d *writeService) sameAgain(t testing.TB, w write, first answer) {
 	}
 }
 
-// TestIdempotency_ComparesRequests checks which bodies count as the same request and which as another
-// one.
+// TestIdempotency_ComparesRequests checks which bodies count as the same request and
+// which as another one.
 func TestIdempotency_ComparesRequests(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -159,8 +160,9 @@ func TestIdempotency_ComparesRequests(t *testing.T) {
 	})
 }
 
-// TestIdempotency_RefusedStoresNothing checks that a refused request stores nothing, so that the
-// corrected request may use the same Idempotency-Key. A panic also releases the key.
+// TestIdempotency_RefusedStoresNothing checks that a refused request stores nothing, so
+// that the corrected request may use the same Idempotency-Key. A panic also releases
+// the key.
 func TestIdempotency_RefusedStoresNothing(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t, func(c *server.Config) { c.Receivers = panickingWriter{} })
@@ -200,8 +202,8 @@ func (panickingWriter) Send(context.Context, delivery.Receiver, string, db.Messa
 	panic("a defect")
 }
 
-// TestIdempotency_InFlight checks that no other request can use an Idempotency-Key while a request
-// with it is in progress. Afterwards the response is replayed.
+// TestIdempotency_InFlight checks that no other request can use an Idempotency-Key
+// while a request with it is in progress. Afterwards the response is replayed.
 func TestIdempotency_InFlight(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -242,8 +244,9 @@ func (d *writeService) probe(t testing.TB, w write) int {
 	return d.send(t, w).status
 }
 
-// TestIdempotency_ConcurrentSameKey sends one request many times at once, through two servers on the
-// same file. The write is done once, and every success is the same response.
+// TestIdempotency_ConcurrentSameKey sends one request many times at once, through two
+// servers on the same file. The write is done once, and every success is the same
+// response.
 func TestIdempotency_ConcurrentSameKey(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -280,8 +283,8 @@ func TestIdempotency_ConcurrentSameKey(t *testing.T) {
 	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// TestIdempotency_ReplayWindow checks that a response is replayed for 24 hours by the service's
-// clock, also after a restart.
+// TestIdempotency_ReplayWindow checks that a response is replayed for 24 hours by the
+// service's clock, also after a restart.
 func TestIdempotency_ReplayWindow(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -308,7 +311,8 @@ func TestIdempotency_ReplayWindow(t *testing.T) {
 	d.do(t, w)
 }
 
-// TestIdempotency_SweepsExpired checks that the server removes expired responses and no others.
+// TestIdempotency_SweepsExpired checks that the server removes expired responses and no
+// others.
 func TestIdempotency_SweepsExpired(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

@@ -19,8 +19,8 @@ func limits(minute, remaining, full, day int) []string {
 	}
 }
 
-// TestRateLimit_RefillsBucket uses up a limit of 5 requests per minute, waits for the time in Retry-After,
-// and is served again.
+// TestRateLimit_RefillsBucket uses up a limit of 5 requests per minute, waits for the
+// time in Retry-After, and is served again.
 func TestRateLimit_RefillsBucket(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -51,8 +51,9 @@ func TestRateLimit_RefillsBucket(t *testing.T) {
 	s.ask(t, row{path: "/risks", key: key, has: limits(5, 4, 3600+24, day)})
 }
 
-// TestRateLimit_IgnoresRefusedByPlan checks that a request that the plan or the subscription
-// refuses returns the headers of the rate limit and does not count towards it.
+// TestRateLimit_IgnoresRefusedByPlan checks that a request that the plan or the
+// subscription refuses returns the headers of the rate limit and does not count towards
+// it.
 func TestRateLimit_IgnoresRefusedByPlan(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -67,8 +68,8 @@ func TestRateLimit_IgnoresRefusedByPlan(t *testing.T) {
 	s.ask(t, row{path: "/risks", key: key, has: limits(2, 1, 30, 9)})
 }
 
-// TestRateLimit_DayCap uses up the requests of a day. The count survives a restart. It ends after
-// 24 hours and the rest of its minute.
+// TestRateLimit_DayCap uses up the requests of a day. The count survives a restart. It
+// ends after 24 hours and the rest of its minute.
 func TestRateLimit_DayCap(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -113,7 +114,8 @@ func (s *service) tryFlush(t testing.TB) error {
 	return s.server.Run(ctx)
 }
 
-// TestRateLimit_CountsSurviveLockedFile stores the counts while the file is locked. No count is lost.
+// TestRateLimit_CountsSurviveLockedFile stores the counts while the file is locked. No
+// count is lost.
 func TestRateLimit_CountsSurviveLockedFile(t *testing.T) {
 	t.Parallel()
 	s := serveWaiting(t)
@@ -149,8 +151,8 @@ func lastUse(t testing.TB, store *db.DB, key db.Key) string {
 	return ""
 }
 
-// TestAddressLimit_SharedWithoutKey checks that requests without a valid key share the limit of their
-// address. A valid key has its own limit.
+// TestAddressLimit_SharedWithoutKey checks that requests without a valid key share the
+// limit of their address. A valid key has its own limit.
 func TestAddressLimit_SharedWithoutKey(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withAnonymous(6))

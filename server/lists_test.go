@@ -35,8 +35,8 @@ func TestReads_Empty(t *testing.T) {
 	}
 }
 
-// TestReads_EqualStoredRecords reads every endpoint with data, and compares each record with the one
-// that was stored.
+// TestReads_EqualStoredRecords reads every endpoint with data, and compares each record
+// with the one that was stored.
 func TestReads_EqualStoredRecords(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t)
@@ -96,8 +96,8 @@ func expected(records []db.Record, l list) []db.Record {
 	return rows
 }
 
-// TestFilters_AloneAndTogether requests every value of every filter, alone and together with each other
-// filter and with updated_since.
+// TestFilters_AloneAndTogether requests every value of every filter, alone and together
+// with each other filter and with updated_since.
 func TestFilters_AloneAndTogether(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t)
@@ -167,7 +167,8 @@ func TestFilters_CoverDocument(t *testing.T) {
 	}
 }
 
-// TestUpdatedSince_Bounds checks each format of an instant with rows just before and after it.
+// TestUpdatedSince_Bounds checks each format of an instant with rows just before and
+// after it.
 func TestUpdatedSince_Bounds(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -273,7 +274,8 @@ func swapCase(s string) string {
 	return strings.ToLower(s)
 }
 
-// TestFilters_HostileValues sends filter values that match nothing or that look like an attack.
+// TestFilters_HostileValues sends filter values that match nothing or that look like an
+// attack.
 func TestFilters_HostileValues(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -25,8 +25,8 @@ func TestMCP_Sandbox(t *testing.T) {
 	}
 }
 
-// TestMCP_RefusesInvalidCalls checks that an invalid call is refused with -32602. The message
-// states the valid form and repeats nothing of the request.
+// TestMCP_RefusesInvalidCalls checks that an invalid call is refused with -32602. The
+// message states the valid form and repeats nothing of the request.
 func TestMCP_RefusesInvalidCalls(t *testing.T) {
 	t.Parallel()
 	s := serveMCP(t)

@@ -19,8 +19,8 @@ const (
 	newer       = "MCP-Protocol-Version: 2026-07-28"
 )
 
-// TestMCP_OrderOfChecks makes requests that break several rules at once. The answer reports the
-// rule that is checked first.
+// TestMCP_OrderOfChecks makes requests that break several rules at once. The answer
+// reports the rule that is checked first.
 func TestMCP_OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
@@ -144,8 +144,8 @@ func TestMCP_Plan(t *testing.T) {
 	}
 }
 
-// TestMCP_CountsTowardsLimit checks that every request counts towards the limit of the key, whatever
-// its content.
+// TestMCP_CountsTowardsLimit checks that every request counts towards the limit of the
+// key, whatever its content.
 func TestMCP_CountsTowardsLimit(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
@@ -197,8 +197,8 @@ func mcpProtocolVersion(t *testing.T, s *mcpService, key string) {
 	}
 }
 
-// TestMCP_WellKnownPaths checks that the paths of OAuth metadata answer 404, with or without
-// a key. Clients look for the metadata there.
+// TestMCP_WellKnownPaths checks that the paths of OAuth metadata answer 404, with or
+// without a key. Clients look for the metadata there.
 func TestMCP_WellKnownPaths(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)

@@ -56,8 +56,8 @@ func TestMCP_Origin(t *testing.T) {
 	}
 }
 
-// TestMCP_RefusesInvalidOriginSetting checks that the service does not start with an invalid
-// origin.
+// TestMCP_RefusesInvalidOriginSetting checks that the service does not start with an
+// invalid origin.
 func TestMCP_RefusesInvalidOriginSetting(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)

@@ -12,9 +12,9 @@ import (
 	"govsvc/server/limit"
 )
 
-// TestResponseBudget_LargeResponsesWait checks that a response gets a 503 with Retry-After if the budget
-// has no room for it for too long. This holds for a list and for a tool. A small
-// response of another caller is served at the same time.
+// TestResponseBudget_LargeResponsesWait checks that a response gets a 503 with
+// Retry-After if the budget has no room for it for too long. This holds for a list and
+// for a tool. A small response of another caller is served at the same time.
 func TestResponseBudget_LargeResponsesWait(t *testing.T) {
 	t.Parallel()
 	budget := limit.NewBudget(16<<20, 50*time.Millisecond)
@@ -46,8 +46,8 @@ func TestResponseBudget_LargeResponsesWait(t *testing.T) {
 	}
 }
 
-// TestResponseBudget_ReleasesUnread checks that memory is released when a client disconnects without
-// reading its response.
+// TestResponseBudget_ReleasesUnread checks that memory is released when a client
+// disconnects without reading its response.
 func TestResponseBudget_ReleasesUnread(t *testing.T) {
 	t.Parallel()
 	budget := limit.NewBudget(64<<20, time.Minute)

@@ -157,8 +157,8 @@ func TestHealth_States(t *testing.T) {
 	health(503)
 }
 
-// TestFailures_HideReason makes the service fail. The answer says only that it failed, and the log
-// has the reason.
+// TestFailures_HideReason makes the service fail. The answer says only that it failed,
+// and the log has the reason.
 func TestFailures_HideReason(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withSandbox(func() (*db.DB, error) { panic("INTERNAL detail") }))

@@ -34,8 +34,8 @@ func withMetrics(log bool) setting {
 	}
 }
 
-// TestObservability_ChangesNoResponse checks that metrics and logs do not change a response. It covers
-// a success, an error, a body that is too long and a defect.
+// TestObservability_ChangesNoResponse checks that metrics and logs do not change a
+// response. It covers a success, an error, a body that is too long and a defect.
 func TestObservability_ChangesNoResponse(t *testing.T) {
 	t.Parallel()
 	defect := func(c *server.Config) { c.Receivers = panickingWriter{} }
@@ -129,8 +129,8 @@ func exchanged(t *testing.T, url, request string) string {
 	return strings.Join([]string{response.Status, strings.Join(headers, " "), response.Header.Get("ETag"), kept, map[bool]string{true: "closes"}[response.Close]}, "\n")
 }
 
-// TestDeadline_LimitsReads checks that a read has a time limit, over HTTP and MCP. The response
-// tells the caller to try again.
+// TestDeadline_LimitsReads checks that a read has a time limit, over HTTP and MCP. The
+// response tells the caller to try again.
 func TestDeadline_LimitsReads(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t, func(c *server.Config) { c.Deadline = 1 })

@@ -19,8 +19,9 @@ func (onePage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "the page for %s %s", r.Method, r.URL.Path)
 }
 
-// TestPages_ServeOtherPaths checks that the pages get every request outside the path of the API. For an
-// unknown path, the pages answer browsers and the server answers programs.
+// TestPages_ServeOtherPaths checks that the pages get every request outside the path of
+// the API. For an unknown path, the pages answer browsers and the server answers
+// programs.
 func TestPages_ServeOtherPaths(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *server.Config) { c.Pages = onePage{} })

@@ -63,9 +63,9 @@ func serveLarge(t *testing.T, settings ...setting) *service {
 	return serveCopy(t, largeFile, settings)
 }
 
-// TestPageSize_BoundsLists reads lists whose pages would be larger than 4 MB. Every record is
-// returned once and in order. A page is only larger if it has a single record, and no
-// page is empty.
+// TestPageSize_BoundsLists reads lists whose pages would be larger than 4 MB. Every
+// record is returned once and in order. A page is only larger if it has a single
+// record, and no page is empty.
 func TestPageSize_BoundsLists(t *testing.T) {
 	t.Parallel()
 	s := serveLarge(t)
@@ -181,8 +181,9 @@ func TestPageSize_BoundsToolResults(t *testing.T) {
 	}
 }
 
-// TestRequestsInProgress_LimitedPerKey checks that a key can have 256 requests in progress. A further
-// request is refused until one of them ends. Other keys are not affected.
+// TestRequestsInProgress_LimitedPerKey checks that a key can have 256 requests in
+// progress. A further request is refused until one of them ends. Other keys are not
+// affected.
 func TestRequestsInProgress_LimitedPerKey(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -13,9 +13,9 @@ import (
 	"govsvc/db"
 )
 
-// TestPagination_WhileRowsAreAdded reads all pages of every list several times while another process adds
-// rows. No row is repeated, none of the original rows is omitted, and the order is
-// newest first.
+// TestPagination_WhileRowsAreAdded reads all pages of every list several times while
+// another process adds rows. No row is repeated, none of the original rows is omitted,
+// and the order is newest first.
 func TestPagination_WhileRowsAreAdded(t *testing.T) {
 	t.Parallel()
 	for i, l := range lists {

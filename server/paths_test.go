@@ -21,8 +21,8 @@ func TestMethods_Unknown(t *testing.T) {
 	}
 }
 
-// TestMethods_RefusedOnProbes checks that the probe and metrics pages refuse other methods in the
-// same way as the API.
+// TestMethods_RefusedOnProbes checks that the probe and metrics pages refuse other
+// methods in the same way as the API.
 func TestMethods_RefusedOnProbes(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -34,8 +34,8 @@ func TestMethods_RefusedOnProbes(t *testing.T) {
 	}
 }
 
-// TestUpdatedSince_RoundsUp checks that instants with more than three decimals are rounded up,
-// which "at or after" and "strictly before" require.
+// TestUpdatedSince_RoundsUp checks that instants with more than three decimals are
+// rounded up, which "at or after" and "strictly before" require.
 func TestUpdatedSince_RoundsUp(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -50,8 +50,8 @@ func TestUpdatedSince_RoundsUp(t *testing.T) {
 	}
 }
 
-// TestPagination_ReplacedSignal checks that a signal that is replaced between two pages is returned
-// once.
+// TestPagination_ReplacedSignal checks that a signal that is replaced between two pages
+// is returned once.
 func TestPagination_ReplacedSignal(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -67,7 +67,8 @@ func TestPagination_ReplacedSignal(t *testing.T) {
 	}
 }
 
-// TestQuery_NamesParameterUnchanged checks that error.param is the name of the parameter, unchanged.
+// TestQuery_NamesParameterUnchanged checks that error.param is the name of the
+// parameter, unchanged.
 func TestQuery_NamesParameterUnchanged(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

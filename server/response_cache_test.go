@@ -18,8 +18,9 @@ import (
 	"govsvc/server"
 )
 
-// TestResponseCache_NothingStale reads from many goroutines while this process and another one write.
-// Each response must have every change that was committed before its request.
+// TestResponseCache_NothingStale reads from many goroutines while this process and
+// another one write. Each response must have every change that was committed before its
+// request.
 func TestResponseCache_NothingStale(t *testing.T) {
 	t.Parallel()
 	if path := os.Getenv("GOVSVC_TEST_STALE"); path != "" {
@@ -107,8 +108,8 @@ func writeWhenAsked(t *testing.T, path string) {
 	}
 }
 
-// TestResponseCache_SeparatesCallers checks that a cached response is not used for another request:
-// of another organisation, with another filter or another key.
+// TestResponseCache_SeparatesCallers checks that a cached response is not used for
+// another request: of another organisation, with another filter or another key.
 func TestResponseCache_SeparatesCallers(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -150,8 +151,8 @@ func TestResponseCache_Bounded(t *testing.T) {
 	}
 }
 
-// TestResponseCache_ToolResults checks that a cached tool result is sent to the next caller with
-// the id of that caller's message. The next commit makes it invalid.
+// TestResponseCache_ToolResults checks that a cached tool result is sent to the next
+// caller with the id of that caller's message. The next commit makes it invalid.
 func TestResponseCache_ToolResults(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)

@@ -18,8 +18,8 @@ func wide(op *openapi.Operation) string {
 	return op.Path
 }
 
-// TestSandbox_ReadsFixtures reads every endpoint with a test key, while the live data contains marked
-// records. Only fixtures are returned.
+// TestSandbox_ReadsFixtures reads every endpoint with a test key, while the live data
+// contains marked records. Only fixtures are returned.
 func TestSandbox_ReadsFixtures(t *testing.T) {
 	t.Parallel()
 	sandbox := serveFixtures(t).store
@@ -68,8 +68,8 @@ func TestSandbox_Fails(t *testing.T) {
 	}
 }
 
-// TestOrganisations_AreSeparate stores records of two organisations. Neither can read the other's
-// records, with any filter.
+// TestOrganisations_AreSeparate stores records of two organisations. Neither can read
+// the other's records, with any filter.
 func TestOrganisations_AreSeparate(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -252,8 +252,8 @@ func TestSubscription_TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestSandbox_WebhooksSendNothing checks that subscriptions of a test key send nothing over the
-// network.
+// TestSandbox_WebhooksSendNothing checks that subscriptions of a test key send nothing
+// over the network.
 func TestSandbox_WebhooksSendNothing(t *testing.T) {
 	t.Parallel()
 	sandbox := serve(t).store

@@ -9,9 +9,9 @@ import (
 	"govsvc/db"
 )
 
-// TestWrite_UnchangedRecord checks that a PATCH with the stored values is a 200. It changes no
-// record and writes no audit event. With an Idempotency-Key, its response is still
-// stored.
+// TestWrite_UnchangedRecord checks that a PATCH with the stored values is a 200. It
+// changes no record and writes no audit event. With an Idempotency-Key, its response is
+// still stored.
 func TestWrite_UnchangedRecord(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

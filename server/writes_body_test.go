@@ -230,8 +230,9 @@ func (m member) fine() []string {
 	return fine
 }
 
-// TestBody_ValuesOfMembers sends wrong and valid values of every kind for every member of every
-// body. A wrong value is refused with the name of the member and changes nothing.
+// TestBody_ValuesOfMembers sends wrong and valid values of every kind for every member
+// of every body. A wrong value is refused with the name of the member and changes
+// nothing.
 func TestBody_ValuesOfMembers(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -266,7 +267,8 @@ func TestBody_ValuesOfMembers(t *testing.T) {
 	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// TestBody_RefusesOtherJSON sends bodies that are not an object of known members to every write.
+// TestBody_RefusesOtherJSON sends bodies that are not an object of known members to
+// every write.
 func TestBody_RefusesOtherJSON(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

@@ -57,8 +57,8 @@ func points(t testing.TB, r db.Record) []map[string]any {
 // current selects the value, its date and the last change of each key result.
 const current = "SELECT code, current_value, current_as_of, updated_at FROM kpis WHERE org_id = 1 AND current_value IS NOT NULL ORDER BY code"
 
-// TestCheckins_Response checks that the response has an entry for each point, in the order of
-// the request, with the default values.
+// TestCheckins_Response checks that the response has an entry for each point, in the
+// order of the request, with the default values.
 func TestCheckins_Response(t *testing.T) {
 	t.Parallel()
 	d, ids := serveKpis(t)
@@ -133,8 +133,8 @@ func TestCheckins_BatchSize(t *testing.T) {
 	d.checkRows(t, "kept", "SELECT count(*), sum(value), (SELECT count(*) FROM audit_events WHERE action = 'api.write.kpi_checkin') FROM kpi_checkins", "500|124750|2")
 }
 
-// TestCheckins_NameInvalidPoint checks that the error names an invalid point by its index, and that
-// nothing is written.
+// TestCheckins_NameInvalidPoint checks that the error names an invalid point by its
+// index, and that nothing is written.
 func TestCheckins_NameInvalidPoint(t *testing.T) {
 	t.Parallel()
 	d, ids := serveKpis(t)
@@ -175,8 +175,8 @@ func TestCheckins_NameInvalidPoint(t *testing.T) {
 	d.checkRows(t, "nothing is kept", "SELECT count(*) FROM kpi_checkins", "0")
 }
 
-// TestCheckins_ReplacePoints checks that a key result has one value for each period. A later
-// point replaces an earlier one, in the same batch or another.
+// TestCheckins_ReplacePoints checks that a key result has one value for each period. A
+// later point replaces an earlier one, in the same batch or another.
 func TestCheckins_ReplacePoints(t *testing.T) {
 	t.Parallel()
 	d, ids := serveKpis(t)
@@ -197,8 +197,9 @@ func TestCheckins_ReplacePoints(t *testing.T) {
 	d.checkRows(t, "current", current, "M|3|2026-09-01T00:00:00.000Z|"+stored(d.clock.Now()))
 }
 
-// TestCheckins_LatestPeriod checks that current_value is the value of the latest period. A point
-// of an earlier period does not change it, but is stored as an actual value.
+// TestCheckins_LatestPeriod checks that current_value is the value of the latest
+// period. A point of an earlier period does not change it, but is stored as an actual
+// value.
 func TestCheckins_LatestPeriod(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
@@ -219,8 +220,8 @@ func TestCheckins_LatestPeriod(t *testing.T) {
 	}
 }
 
-// TestCheckins_LatestPeriodConcurrently adds points of earlier periods from many goroutines. The
-// current value remains that of the latest period.
+// TestCheckins_LatestPeriodConcurrently adds points of earlier periods from many
+// goroutines. The current value remains that of the latest period.
 func TestCheckins_LatestPeriodConcurrently(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)

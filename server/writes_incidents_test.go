@@ -94,8 +94,8 @@ func TestIncident_TitleHasOneLine(t *testing.T) {
 	d.do(t, write{path: "/incidents", body: `{"title":"a\tb\n"}`, status: 201})
 }
 
-// TestIncident_NotificationDeadline checks that the deadline is 72 hours after the declaration
-// unless the request has another one.
+// TestIncident_NotificationDeadline checks that the deadline is 72 hours after the
+// declaration unless the request has another one.
 func TestIncident_NotificationDeadline(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

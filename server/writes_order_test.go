@@ -39,8 +39,8 @@ func TestBody_MediaTypes(t *testing.T) {
 	})
 }
 
-// TestBody_NoMediaType checks that a request without a body may have any Content-Type if the
-// body is optional. With a body, the type must be JSON.
+// TestBody_NoMediaType checks that a request without a body may have any Content-Type
+// if the body is optional. With a body, the type must be JSON.
 func TestBody_NoMediaType(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -92,9 +92,9 @@ func TestBody_Sizes(t *testing.T) {
 	}
 }
 
-// TestBody_RefusedBeforeItIsRead checks that a client that sends its whole body before it reads
-// still receives the error response. The test does not run in parallel, because the
-// server reads a refused body for at most two seconds.
+// TestBody_RefusedBeforeItIsRead checks that a client that sends its whole body before
+// it reads still receives the error response. The test does not run in parallel,
+// because the server reads a refused body for at most two seconds.
 func TestBody_RefusedBeforeItIsRead(t *testing.T) {
 	d := serveWrites(t)
 	body := strings.Repeat(" ", 4<<20)
@@ -115,8 +115,8 @@ func TestBody_RefusedBeforeItIsRead(t *testing.T) {
 	}
 }
 
-// TestWrite_OrderOfChecks sends requests with two errors each. The response reports the one that
-// is checked first (contract, section 2).
+// TestWrite_OrderOfChecks sends requests with two errors each. The response reports the
+// one that is checked first (contract, section 2).
 func TestWrite_OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -174,8 +174,8 @@ func TestWrite_OrderOfChecks(t *testing.T) {
 	}
 }
 
-// TestWrite_UnknownRecords checks that the record of another organisation, an unknown id and a
-// malformed id give the same 404.
+// TestWrite_UnknownRecords checks that the record of another organisation, an unknown
+// id and a malformed id give the same 404.
 func TestWrite_UnknownRecords(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

@@ -13,7 +13,8 @@ import (
 	"govsvc/db"
 )
 
-// TestCreateRisk_Response checks a new risk in the response, in the list and in the data file.
+// TestCreateRisk_Response checks a new risk in the response, in the list and in the
+// data file.
 func TestCreateRisk_Response(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -44,8 +45,8 @@ func TestCreateRisk_Response(t *testing.T) {
 		" A title |POSSIBLE|Act|<nil>|HIGH|"+now, "T|LIKELY|<nil>|<nil>|HIGH|"+now)
 }
 
-// TestCreateRisk_UntreatedBaseline reads the stored baseline: the band of the product of both
-// ranks.
+// TestCreateRisk_UntreatedBaseline reads the stored baseline: the band of the product
+// of both ranks.
 func TestCreateRisk_UntreatedBaseline(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -65,8 +66,9 @@ func TestCreateRisk_UntreatedBaseline(t *testing.T) {
 	}
 }
 
-// TestRiskNumbers_Concurrent creates risks from many goroutines, and sends invalid requests at the
-// same time. The numbers have no gaps and no duplicates in each organisation.
+// TestRiskNumbers_Concurrent creates risks from many goroutines, and sends invalid
+// requests at the same time. The numbers have no gaps and no duplicates in each
+// organisation.
 func TestRiskNumbers_Concurrent(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -189,9 +191,9 @@ func TestSeverityChange_Reason(t *testing.T) {
 	}
 }
 
-// TestSeverityChange_Evidence checks that each accepted reason is stored with the actor, the
-// time and the values before and after, and is in the audit log. residual_gap_reason is
-// stored too.
+// TestSeverityChange_Evidence checks that each accepted reason is stored with the
+// actor, the time and the values before and after, and is in the audit log.
+// residual_gap_reason is stored too.
 func TestSeverityChange_Evidence(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

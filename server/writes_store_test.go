@@ -26,9 +26,9 @@ func (w write) unavailable() write {
 	return w
 }
 
-// TestLockedFile_LongLock has another process hold the lock of the file for longer than a write
-// waits. Every write is a 503 that changed nothing, and reads continue. The same
-// requests with the same keys succeed after the lock is released.
+// TestLockedFile_LongLock has another process hold the lock of the file for longer than
+// a write waits. Every write is a 503 that changed nothing, and reads continue. The
+// same requests with the same keys succeed after the lock is released.
 func TestLockedFile_LongLock(t *testing.T) {
 	t.Parallel()
 	d := serveWritesWaiting(t, 50*time.Millisecond)
@@ -89,8 +89,8 @@ func TestLockedFile_ManyWriters(t *testing.T) {
 	d.checkRows(t, "numbers", "SELECT group_concat(risk_id) FROM risks", "RISK-0001,RISK-0002,RISK-0003")
 }
 
-// TestLockedFile_ShortLock checks that a write succeeds if the lock is released before the wait
-// ends.
+// TestLockedFile_ShortLock checks that a write succeeds if the lock is released before
+// the wait ends.
 func TestLockedFile_ShortLock(t *testing.T) {
 	t.Parallel()
 	d := serveWritesWaiting(t, 20*time.Second)

@@ -39,8 +39,8 @@ func TestCreateVendor_Response(t *testing.T) {
 	d.checkRows(t, "kept", "SELECT contract_start, renewal_owner_role, notes FROM vendors ORDER BY seq", "<nil>|<nil>|<nil>", "2026-01-01|CFO|L1\nL2")
 }
 
-// TestCreateVendor_UniqueKey checks that an organisation has one vendor for each key, also after
-// concurrent requests.
+// TestCreateVendor_UniqueKey checks that an organisation has one vendor for each key,
+// also after concurrent requests.
 func TestCreateVendor_UniqueKey(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

@@ -24,7 +24,7 @@ const fullWait = 5 * time.Second
 // ClientFrom returns a client whose requests come from 127.0.0.<host>, each over a new
 // connection. It follows no redirect.
 func ClientFrom(host int) *http.Client {
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(host>>8), byte(host))}}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(host>>8), byte(host))}} //nolint:gosec // the two lower bytes
 	return &http.Client{
 		Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -38,7 +38,7 @@ func User() *http.Client { return ClientFrom(200) }
 // client closed the connection. It reports a refusal without Retry-After.
 func StatusOf(t testing.TB, client *http.Client, request *http.Request) (status int, header http.Header) {
 	t.Helper()
-	response, err := client.Do(request)
+	response, err := client.Do(request) //nolint:gosec // the test makes the request
 	if errors.Is(err, context.Canceled) {
 		return 0, nil
 	}

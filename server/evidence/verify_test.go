@@ -134,8 +134,8 @@ func (p *pack) edit(t *testing.T, change func(*evidence.Manifest)) {
 	p.files["manifest.json"] = string(text)
 }
 
-// TestVerify_Changed changes a pack as a zip program can. The error names the first file that
-// differs.
+// TestVerify_Changed changes a pack as a zip program can. The error names the first
+// file that differs.
 func TestVerify_Changed(t *testing.T) {
 	t.Parallel()
 	archive := read(t, "testdata/pack.zip")

@@ -143,9 +143,9 @@ func TestOperation_Returns(t *testing.T) {
 	}
 }
 
-// TestPublished_EqualsServed checks the document that is served: its members, its references and
-// its tags, and that it has none of the extensions that the pieces use. Load checks the
-// pieces.
+// TestPublished_EqualsServed checks the document that is served: its members, its
+// references and its tags, and that it has none of the extensions that the pieces use.
+// Load checks the pieces.
 func TestPublished_EqualsServed(t *testing.T) {
 	t.Parallel()
 	var doc map[string]any
@@ -206,8 +206,8 @@ func TestPublished_Golden(t *testing.T) {
 	testkit.Golden(t, "openapi.json", got.String()+"\n")
 }
 
-// TestPublished_Deterministic checks that two loads produce the same document. The random order of
-// Go's maps must have no effect.
+// TestPublished_Deterministic checks that two loads produce the same document. The
+// random order of Go's maps must have no effect.
 func TestPublished_Deterministic(t *testing.T) {
 	t.Parallel()
 	again, err := openapi.Load()

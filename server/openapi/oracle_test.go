@@ -175,7 +175,8 @@ var bodies = map[string]string{
 	"McpMessage":                `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks"}}`,
 }
 
-// TestFuzzDecode_CoversBodies checks that FuzzDecode covers the schema of every request body.
+// TestFuzzDecode_CoversBodies checks that FuzzDecode covers the schema of every request
+// body.
 func TestFuzzDecode_CoversBodies(t *testing.T) {
 	t.Parallel()
 	var served struct {

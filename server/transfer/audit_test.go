@@ -206,8 +206,8 @@ func TestImport_AuditsSupersededSignal(t *testing.T) {
 	}
 }
 
-// TestImport_AuditsDeadlineOfIncident checks that the audit event includes the deadline that
-// the service sets.
+// TestImport_AuditsDeadlineOfIncident checks that the audit event includes the deadline
+// that the service sets.
 func TestImport_AuditsDeadlineOfIncident(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

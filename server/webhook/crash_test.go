@@ -41,8 +41,8 @@ func (s *harness) claim(t testing.TB) []delivery.Delivery {
 	return claimed
 }
 
-// TestLease_EndsAfterCrash checks that deliveries of a crashed process are sent after its lease
-// ends. A late result of that process counts only if it is a success.
+// TestLease_EndsAfterCrash checks that deliveries of a crashed process are sent after
+// its lease ends. A late result of that process counts only if it is a success.
 func TestLease_EndsAfterCrash(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
@@ -108,7 +108,8 @@ func TestRun_TwoLoops(t *testing.T) {
 	}
 }
 
-// TestRun_WakesUp checks that a commit wakes the loop, whether this process or another wrote it.
+// TestRun_WakesUp checks that a commit wakes the loop, whether this process or another
+// wrote it.
 func TestRun_WakesUp(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, nil)

@@ -19,7 +19,8 @@ import (
 	"govsvc/server/webhook"
 )
 
-// TestDeliver_EachEventOnce checks that each event arrives once, complete, signed and in order.
+// TestDeliver_EachEventOnce checks that each event arrives once, complete, signed and
+// in order.
 func TestDeliver_EachEventOnce(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
@@ -172,7 +173,8 @@ func TestRetry_RetryAfter(t *testing.T) {
 	}
 }
 
-// TestDeadLetter_BlockedAddress checks that a delivery to a blocked address is not tried again.
+// TestDeadLetter_BlockedAddress checks that a delivery to a blocked address is not
+// tried again.
 func TestDeadLetter_BlockedAddress(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
@@ -234,8 +236,8 @@ func TestDeadLetter_Replay(t *testing.T) {
 	}
 }
 
-// TestAttempts_AreRetained checks that each attempt is kept. The attempts of delivered events are
-// removed after the configured time.
+// TestAttempts_AreRetained checks that each attempt is kept. The attempts of delivered
+// events are removed after the configured time.
 func TestAttempts_AreRetained(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
@@ -285,8 +287,8 @@ func TestDeliver_NothingDue(t *testing.T) {
 	}
 }
 
-// TestDeliver_ChangedSubscription checks that the next attempt uses the subscription as another
-// process changed it, including for deliveries that were already queued.
+// TestDeliver_ChangedSubscription checks that the next attempt uses the subscription as
+// another process changed it, including for deliveries that were already queued.
 func TestDeliver_ChangedSubscription(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -325,8 +327,8 @@ func TestDeliver_ChangedSubscription(t *testing.T) {
 	next(1, 3)
 }
 
-// TestDeliver_DeletedSubscription deletes a subscription whose deliveries are already claimed.
-// They are not sent, neither to its receiver nor to the next new subscription.
+// TestDeliver_DeletedSubscription deletes a subscription whose deliveries are already
+// claimed. They are not sent, neither to its receiver nor to the next new subscription.
 func TestDeliver_DeletedSubscription(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())

@@ -62,8 +62,8 @@ func verify(a testkit.Received, secret string) error {
 	return webhook.Verify(secret, a.Header, a.Body, at)
 }
 
-// TestSecret_IsNotShown checks that a secret is only in the data file and in the one response
-// that returns it.
+// TestSecret_IsNotShown checks that a secret is only in the data file and in the one
+// response that returns it.
 func TestSecret_IsNotShown(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())

@@ -117,7 +117,8 @@ func TestSend_Receivers(t *testing.T) {
 	})
 }
 
-// TestSend_UntrustedCertificate checks that the certificate is trusted only with --webhook-ca.
+// TestSend_UntrustedCertificate checks that the certificate is trusted only with
+// --webhook-ca.
 func TestSend_UntrustedCertificate(t *testing.T) {
 	t.Parallel()
 	sender := newSender(t, func(c *webhook.SenderConfig) { c.Roots = nil })
@@ -215,7 +216,8 @@ func TestSend_Rebinding(t *testing.T) {
 	}
 }
 
-// TestSend_IgnoresProxy checks that the sender ignores the proxy settings in the environment.
+// TestSend_IgnoresProxy checks that the sender ignores the proxy settings in the
+// environment.
 func TestSend_IgnoresProxy(t *testing.T) {
 	proxy := testkit.NewReceiver(t, nil)
 	t.Setenv("HTTPS_PROXY", proxy.URL)

@@ -141,8 +141,8 @@ func TestCheckURL_LookupFails(t *testing.T) {
 	}
 }
 
-// TestCheckURL_AllowedNetworks checks that --webhook-allow permits addresses and the names that resolve
-// to them.
+// TestCheckURL_AllowedNetworks checks that --webhook-allow permits addresses and the
+// names that resolve to them.
 func TestCheckURL_AllowedNetworks(t *testing.T) {
 	t.Parallel()
 	names := table(map[string]string{
