@@ -87,7 +87,7 @@ func (c *cli) key(scopes string) string {
 	return c.addKey(db.LiveKey, scopes)
 }
 
-// testKey is key for a test key. Each file can have one.
+// testKey returns a test key. Each file can have one.
 func (c *cli) testKey(scopes string) string {
 	c.t.Helper()
 	return c.addKey(db.TestKey, scopes)

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestCollectLess_KeepsSetPercentage is an internal test and not parallel, because the percentage
-// is that of the process.
+// TestCollectLess_KeepsSetPercentage checks that a percentage that the operator set is
+// kept. It is an internal test and not parallel, because the percentage is that of the
+// process.
 func TestCollectLess_KeepsSetPercentage(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(90))
 	percent := func() int {

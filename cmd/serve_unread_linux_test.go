@@ -48,7 +48,7 @@ func (p *child) unread(path, key string) net.Conn {
 	return conn
 }
 
-// largeRisks are records of about 60 KB each, as a file to import.
+// largeRisks returns records of about 60 KB each, as a file to import.
 func largeRisks(n int) string {
 	var text strings.Builder
 	for i := range n {

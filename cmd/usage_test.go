@@ -8,8 +8,8 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestUsage_RefusesWrongCommandLines has wrong command lines. Each is an error of one line with
-// status 2, and changes nothing.
+// TestUsage_RefusesWrongCommandLines checks wrong command lines. Each gives an error of
+// one line with status 2, and changes nothing.
 func TestUsage_RefusesWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ line, want string }{

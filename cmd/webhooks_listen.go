@@ -112,7 +112,8 @@ func receiveWebhooks(ctx context.Context, a *app, l *listener.Listener, authorit
 	return listener.Serve(ctx, l, secure, receiver.New(o.secret, o.forwardTo, a.showWebhook), log)
 }
 
-// printListening tells where webhooks are received and whom to trust.
+// printListening prints the address at which webhooks are received, and the certificate
+// authority to trust.
 func printListening(a *app, url, authority string) error {
 	message := "listening on " + url
 	if !a.json {

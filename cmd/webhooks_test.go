@@ -11,8 +11,8 @@ import (
 
 var newSecret = regexp.MustCompile(`^whsec_[0-9A-Za-z+/]{43}=\n$`)
 
-// TestWebhooks_ArriveAndRotate is the first hour of an integrator: a subscription made through
-// the API, an event that arrives, and the rotation of the secret.
+// TestWebhooks_ArriveAndRotate follows the first steps of an integrator: a subscription
+// through the API, an event that arrives, and the rotation of the secret.
 func TestWebhooks_ArriveAndRotate(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

@@ -143,8 +143,8 @@ func urlOf(l *listener.Listener, secure *tls.Config) string {
 	return "https://" + l.HostPort()
 }
 
-// unlessInterrupted is err, or nil if err only reports that a signal arrived before
-// the command was ready.
+// unlessInterrupted returns err, or nil if err only reports that a signal arrived
+// before the command was ready.
 func unlessInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

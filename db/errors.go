@@ -125,7 +125,7 @@ func isUnexplainedDenial(err error) bool {
 	return sqlite.IsDenied(err) && !errors.Is(err, errDenied)
 }
 
-// explainPermission is explainDenial for errors of the system.
+// explainPermission does the same as explainDenial for errors of the operating system.
 func explainPermission(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return explainDenial(err)

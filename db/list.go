@@ -180,8 +180,8 @@ func readPage(ctx context.Context, d *DB, query string, args []any, limit int, s
 	return readRows(ctx, d, query, args, limit, size.Limit())
 }
 
-// readRows is readPage row by row, for a page that is too large for SQLite to join.
-// It reads one row beyond those that fit, which shows that there are more.
+// readRows reads a page row by row, if it is too large for SQLite to join. It reads one
+// row beyond those that fit, which shows that there are more.
 func readRows(ctx context.Context, d *DB, query string, args []any, limit, most int) (objects, positions string, rows int, err error) {
 	var texts, places strings.Builder
 	read := 0

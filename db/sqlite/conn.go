@@ -145,8 +145,8 @@ func (c *conn) Each(fn func(Scanner) error, query string, args ...any) error {
 	return c.each(background, background, true, fn, query, args)
 }
 
-// each is Each with contexts: step interrupts the first step of the statement, and
-// ctx ends the read between two rows.
+// each reads rows like Each, with two contexts: step interrupts the first step of the
+// statement, and ctx ends the read between two rows.
 func (c *conn) each(ctx, step context.Context, cached bool, fn func(Scanner) error, query string, args []any) error {
 	s, values, err := c.prepare(query, args, cached)
 	if err != nil {

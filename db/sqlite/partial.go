@@ -76,7 +76,7 @@ func RemoveStalePartials(folder, prefix string) {
 // ErrExists is returned by Publish if a file has the name.
 var ErrExists = errors.New("already exists; name another file, or replace it with --force")
 
-// Exists is ErrExists with the path of the file.
+// Exists returns ErrExists with the path of the file.
 func Exists(path string) error { return fmt.Errorf("%s %w", path, ErrExists) }
 
 // Publish syncs a complete file and gives it its name. Without replace, it keeps a

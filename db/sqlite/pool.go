@@ -62,7 +62,7 @@ func (p *Pool) Each(ctx context.Context, fn func(Scanner) error, query string, a
 	return p.use(ctx, func(c *conn) error { return c.each(ctx, p.context(ctx), true, fn, query, args) })
 }
 
-// EachUncached is Each for a query of so many forms that its statement is not
+// EachUncached reads rows like Each. The query has so many forms that its statement is not
 // cached.
 func (p *Pool) EachUncached(ctx context.Context, fn func(Scanner) error, query string, args ...any) error {
 	return p.use(ctx, func(c *conn) error { return c.each(ctx, p.context(ctx), false, fn, query, args) })

@@ -40,7 +40,7 @@ func (tx *Tx) Row(query string, args ...any) Scanner {
 	return tx.writer.conn.Row(query, args...)
 }
 
-// First is Row without the conversion of Scan.
+// First reads a row like Row, without the conversion of Scan.
 func (tx *Tx) First(query string, args ...any) (Values, error) {
 	return tx.writer.conn.first(background, query, args)
 }

@@ -12,7 +12,8 @@ import (
 // LoadDocument returns the compiled OpenAPI document, which all tests of a process share.
 var LoadDocument = sync.OnceValues(openapi.Load)
 
-// Document is LoadDocument, and fails the test instead of returning an error.
+// Document loads the document like LoadDocument, and fails the test instead of
+// returning an error.
 func Document(t testing.TB) *openapi.Document {
 	t.Helper()
 	document, err := LoadDocument()

@@ -36,8 +36,8 @@ func NewReceiver(t testing.TB, answer http.HandlerFunc) *Receiver {
 	return NewReceiverAt(t, "127.0.0.1", answer)
 }
 
-// NewReceiverAt is NewReceiver at an address of loopback. It skips the test if the machine
-// does not have the address.
+// NewReceiverAt returns a receiver like NewReceiver, at another loopback address. It
+// skips the test if the machine does not have the address.
 func NewReceiverAt(t testing.TB, address string, answer http.HandlerFunc) *Receiver {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(address, "0"))

@@ -58,7 +58,7 @@ func QuerySQL(t testing.TB, path, query string) []string {
 	return values
 }
 
-// CountSQL is QuerySQL, and returns how many rows have each value.
+// CountSQL runs a query like QuerySQL, and returns how many rows have each value.
 func CountSQL(t testing.TB, path, query string) map[string]int {
 	t.Helper()
 	count := map[string]int{}

@@ -106,7 +106,7 @@ func (l *Limiter) Allow(subject string, rate Rate) Decision {
 	return d
 }
 
-// Peek is Allow that takes nothing and does not add the subject.
+// Peek returns the decision of Allow without taking a request or adding the subject.
 func (l *Limiter) Peek(subject string, rate Rate) Decision {
 	rate = rate.bounded()
 	d, ok := l.shard(subject).peek(subject, rate)

@@ -4,10 +4,11 @@ package listener
 
 import "net"
 
-// bytesAcknowledged is not known on this system.
+// bytesAcknowledged returns false, because this system does not report acknowledged
+// bytes.
 func bytesAcknowledged(*net.TCPConn) (int64, bool) { return 0, false }
 
-// socketClosed is not known on this system before a write fails.
+// socketClosed returns false. On this system only a failed write reveals a closed socket.
 func socketClosed(*net.TCPConn) bool { return false }
 
 // limitUnsent does nothing on this system.

@@ -23,7 +23,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeRecord is one line of an import.
+// BenchmarkDecodeRecord decodes one line of an import.
 func BenchmarkDecodeRecord(b *testing.B) {
 	schema := testkit.Document(b).Record("risk")
 	line := []byte(riskLine)

@@ -106,7 +106,7 @@ func TestCSV_EqualsJSON(t *testing.T) {
 	}
 }
 
-// TestCSV_ManyTypes has rows of two types, which share columns.
+// TestCSV_ManyTypes imports rows of two types, which share columns.
 func TestCSV_ManyTypes(t *testing.T) {
 	t.Parallel()
 	const text = "object,risk_id,vendor_key,vendor_name,description,category,initial_risk_band,status\n" +

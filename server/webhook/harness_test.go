@@ -78,7 +78,8 @@ type harness struct {
 	path  string
 }
 
-// newHarness has an injected clock and no jitter; a nil clock is the real one.
+// newHarness returns a harness with an injected clock and no jitter. A nil clock means
+// the real clock.
 func newHarness(t testing.TB, c *testkit.Clock, set ...func(*webhook.Config)) *harness {
 	t.Helper()
 	return harnessOver(t, testdb.EmptyFile(t), c, set...)

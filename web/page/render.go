@@ -35,8 +35,8 @@ func (r *Request) Render(name, title string, data any) error {
 	return r.RenderStatus(http.StatusOK, name, title, data)
 }
 
-// RenderStatus is Render with another status than 200. It sends nothing if a
-// template fails.
+// RenderStatus renders a page like Render, with another status than 200. It sends
+// nothing if a template fails.
 func (r *Request) RenderStatus(status int, name, title string, data any) error {
 	var content, document bytes.Buffer
 	if err := r.server.templates.ExecuteTemplate(&content, name, data); err != nil {
