@@ -324,8 +324,8 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-// TestLinks_LeadToFiles checks that each link between the files of the repository leads to a
-// file that exists and, if it has an anchor, to a heading.
+// TestLinks_LeadToFiles checks that each link between the files of the repository leads
+// to a file that exists and, if it has an anchor, to a heading.
 func TestLinks_LeadToFiles(t *testing.T) {
 	t.Parallel()
 	var files []string

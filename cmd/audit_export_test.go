@@ -238,8 +238,8 @@ func TestAuditExport_FollowsIntoFile(t *testing.T) {
 	}
 }
 
-// TestAuditVerify_RevealsCutLogByHead checks that a head reveals a log from whose end events were
-// removed, or that was rewritten.
+// TestAuditVerify_RevealsCutLogByHead checks that a head reveals a log from whose end
+// events were removed, or that was rewritten.
 func TestAuditVerify_RevealsCutLogByHead(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

@@ -138,9 +138,9 @@ func TestServe_MakesBackups(t *testing.T) {
 	}
 }
 
-// TestBackup_LeavesCompleteFileWhenKilled kills backups at different moments while a server writes. A
-// file with the final name is always a complete backup, and the server is not
-// affected.
+// TestBackup_LeavesCompleteFileWhenKilled kills backups at different moments while a
+// server writes. A file with the final name is always a complete backup, and the server
+// is not affected.
 func TestBackup_LeavesCompleteFileWhenKilled(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -166,9 +166,9 @@ func TestBackup_LeavesCompleteFileWhenKilled(t *testing.T) {
 	}
 }
 
-// TestRestore_LosesNoFileWhenKilled kills restores at different moments. The data file is always
-// complete, either the previous file or the restored one. The previous file is never
-// lost.
+// TestRestore_LosesNoFileWhenKilled kills restores at different moments. The data file
+// is always complete, either the previous file or the restored one. The previous file
+// is never lost.
 func TestRestore_LosesNoFileWhenKilled(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

@@ -16,9 +16,9 @@ import (
 
 var writing = regexp.MustCompile(`writing, [1-9][0-9,]* rows, [1-9][0-9,]* rows/s +\d+%`)
 
-// TestImport_LeavesNothingWhenInterrupted interrupts an import that is writing, at a terminal, while
-// another connection has the file open. The import must store nothing. The same import
-// then succeeds and empties the write-ahead log.
+// TestImport_LeavesNothingWhenInterrupted interrupts an import that is writing, at a
+// terminal, while another connection has the file open. The import must store nothing.
+// The same import then succeeds and empties the write-ahead log.
 func TestImport_LeavesNothingWhenInterrupted(t *testing.T) {
 	t.Parallel()
 	path, err := program()

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCompletion_OffersCommandsAndValues checks the completions of commands and of the values of flags.
+// TestCompletion_OffersCommandsAndValues checks the completions of commands and of the
+// values of flags.
 func TestCompletion_OffersCommandsAndValues(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

@@ -152,7 +152,8 @@ func TestPrintConfig_IsAConfigFile(t *testing.T) {
 	}
 }
 
-// TestEnvironment_WarnsOfUnknownVariables checks the warnings about variables that set nothing.
+// TestEnvironment_WarnsOfUnknownVariables checks the warnings about variables that set
+// nothing.
 func TestEnvironment_WarnsOfUnknownVariables(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -176,8 +177,8 @@ govsvc: warning: no flag is set by GOVSVC_WEBHOOKALLOW; did you mean GOVSVC_WEBH
 	}
 }
 
-// TestEnvironment_DoesNotSetOneShotFlags checks that the environment can't make a backup replace a
-// file.
+// TestEnvironment_DoesNotSetOneShotFlags checks that the environment can't make a
+// backup replace a file.
 func TestEnvironment_DoesNotSetOneShotFlags(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

@@ -74,11 +74,11 @@ func randomWrite(random *rand.Rand, once, risk string) crashWrite {
 	return newRisk(once)
 }
 
-// TestServe_LosesNothingWhenKilled repeatedly kills the server while connections write, webhooks are
-// delivered and commands of another process write, and kills the command with
-// it. After each restart every acknowledged write has its audit event, its
-// outbox row and its replay. Other writes can be repeated. No write is stored
-// partly, no webhook is lost, and `govsvc check` succeeds.
+// TestServe_LosesNothingWhenKilled repeatedly kills the server while connections write,
+// webhooks are delivered and commands of another process write, and kills the command
+// with it. After each restart every acknowledged write has its audit event, its outbox
+// row and its replay. Other writes can be repeated. No write is stored partly, no
+// webhook is lost, and `govsvc check` succeeds.
 func TestServe_LosesNothingWhenKilled(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())

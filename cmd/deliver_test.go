@@ -43,8 +43,8 @@ func TestDeliver_SendsQueueOnce(t *testing.T) {
 	}
 }
 
-// TestDeadLetters_AreReplayedAndDiscarded checks that a delivery that ran out of attempts can be
-// replayed and arrives.
+// TestDeadLetters_AreReplayedAndDiscarded checks that a delivery that ran out of
+// attempts can be replayed and arrives.
 func TestDeadLetters_AreReplayedAndDiscarded(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -102,8 +102,8 @@ func TestDeadLetters_AreReplayedAndDiscarded(t *testing.T) {
 	serving.end()
 }
 
-// TestDeliver_RecordsAttemptOnSignal checks that a delivery under way is recorded when a signal
-// arrives.
+// TestDeliver_RecordsAttemptOnSignal checks that a delivery under way is recorded when
+// a signal arrives.
 func TestDeliver_RecordsAttemptOnSignal(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"serve", "deliver"} {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMan_DescribesEachCommand checks that each command has a page with its flags, that the pages
-// use only known macros, and that every run writes the same pages.
+// TestMan_DescribesEachCommand checks that each command has a page with its flags, that
+// the pages use only known macros, and that every run writes the same pages.
 func TestMan_DescribesEachCommand(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

@@ -8,8 +8,8 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestOpenAPI_PrintsOlderVersion checks that --3.0 prints a document of that version with the
-// service that the flags name.
+// TestOpenAPI_PrintsOlderVersion checks that --3.0 prints a document of that version
+// with the service that the flags name.
 func TestOpenAPI_PrintsOlderVersion(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

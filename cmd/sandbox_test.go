@@ -12,8 +12,8 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestSandbox_ServesPrintedKey checks that the printed key works at the printed address, and
-// that no file remains.
+// TestSandbox_ServesPrintedKey checks that the printed key works at the printed
+// address, and that no file remains.
 func TestSandbox_ServesPrintedKey(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {

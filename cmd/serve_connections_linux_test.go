@@ -77,8 +77,8 @@ func TestServe_LimitsSlowClients(t *testing.T) {
 	s.end()
 }
 
-// TestServe_EndsSlowBodiesOfRefusedRequests checks that the server does not wait as long as usual
-// for the body of a refused request, or for a body that it ignores.
+// TestServe_EndsSlowBodiesOfRefusedRequests checks that the server does not wait as
+// long as usual for the body of a refused request, or for a body that it ignores.
 func TestServe_EndsSlowBodiesOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

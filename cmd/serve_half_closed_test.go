@@ -21,8 +21,8 @@ func closeWrite(t *testing.T, conn net.Conn) {
 	}
 }
 
-// TestServe_AnswersHalfClosedConnections checks that a client that closes its sending side after
-// its requests gets all responses.
+// TestServe_AnswersHalfClosedConnections checks that a client that closes its sending
+// side after its requests gets all responses.
 func TestServe_AnswersHalfClosedConnections(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

@@ -177,8 +177,8 @@ func TestServe_DisplacesSlowStreams(t *testing.T) {
 	s.end()
 }
 
-// TestServe_AnswersDespiteRapidResets checks that a connection that opens and resets streams
-// as fast as possible does not keep others from being answered.
+// TestServe_AnswersDespiteRapidResets checks that a connection that opens and resets
+// streams as fast as possible does not keep others from being answered.
 func TestServe_AnswersDespiteRapidResets(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

@@ -93,8 +93,8 @@ func TestServe_RefusesAddressInUse(t *testing.T) {
 	s.end()
 }
 
-// TestOpenAPI_EqualsServedDocument checks that the command prints the document that the server
-// serves, with the address and the contact of the service.
+// TestOpenAPI_EqualsServedDocument checks that the command prints the document that the
+// server serves, with the address and the contact of the service.
 func TestOpenAPI_EqualsServedDocument(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -122,8 +122,8 @@ func TestOpenAPI_EqualsServedDocument(t *testing.T) {
 	}
 }
 
-// TestServe_AnswersRunningRequestOnSignal checks that a request that runs when a signal arrives is
-// answered, and that new connections are refused.
+// TestServe_AnswersRunningRequestOnSignal checks that a request that runs when a signal
+// arrives is answered, and that new connections are refused.
 func TestServe_AnswersRunningRequestOnSignal(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {

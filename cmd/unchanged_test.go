@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCommands_ChangeNothingTwice runs each command that changes something twice. The second run
-// changes nothing, and the audit log gets no event.
+// TestCommands_ChangeNothingTwice runs each command that changes something twice. The
+// second run changes nothing, and the audit log gets no event.
 func TestCommands_ChangeNothingTwice(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

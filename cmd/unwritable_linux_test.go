@@ -112,8 +112,8 @@ func TestServe_RecoversFromFullDisk(t *testing.T) {
 	p.recovers("full", before...)
 }
 
-// TestErrors_ExplainUnreadableFile runs commands on a file of another user. They say what is
-// wrong and what to do, and leave nothing beside the file.
+// TestErrors_ExplainUnreadableFile runs commands on a file of another user. They say
+// what is wrong and what to do, and leave nothing beside the file.
 func TestErrors_ExplainUnreadableFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

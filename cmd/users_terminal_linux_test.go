@@ -121,8 +121,8 @@ func TestPassword_IsHiddenAtTerminal(t *testing.T) {
 	}
 }
 
-// TestPassword_ShowsInputAgainAfterInterrupt checks that the terminal shows typed text again
-// after an interrupt.
+// TestPassword_ShowsInputAgainAfterInterrupt checks that the terminal shows typed text
+// again after an interrupt.
 func TestPassword_ShowsInputAgainAfterInterrupt(t *testing.T) {
 	t.Parallel()
 	c := newCLIWithoutFile(t)

@@ -235,8 +235,8 @@ func TestBrowse_Finds(t *testing.T) {
 	}
 }
 
-// TestBrowse_Many checks that a search with more results than are sorted in memory still has
-// pages, and that counting ends at a limit.
+// TestBrowse_Many checks that a search with more results than are sorted in memory
+// still has pages, and that counting ends at a limit.
 func TestBrowse_Many(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)
@@ -281,8 +281,8 @@ func TestBrowse_Many(t *testing.T) {
 	}
 }
 
-// TestBrowse_Stable checks that new records neither repeat nor hide others on the next pages.
-// The way back to the start has them.
+// TestBrowse_Stable checks that new records neither repeat nor hide others on the next
+// pages. The way back to the start has them.
 func TestBrowse_Stable(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)

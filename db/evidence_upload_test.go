@@ -22,8 +22,8 @@ func packRows(t *testing.T, path string) (packs, uploads, pieces int) {
 	return packs, uploads, pieces
 }
 
-// TestEvidence_FileLetsOthersWrite writes risks while a pack is stored. The data file is not
-// locked between the pieces, and the pack is not listed before it is complete.
+// TestEvidence_FileLetsOthersWrite writes risks while a pack is stored. The data file
+// is not locked between the pieces, and the pack is not listed before it is complete.
 func TestEvidence_FileLetsOthersWrite(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)
@@ -93,7 +93,8 @@ func TestEvidence_FileLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestEvidence_FileWithoutPieces checks that a pack is not filed if its pieces were removed.
+// TestEvidence_FileWithoutPieces checks that a pack is not filed if its pieces were
+// removed.
 func TestEvidence_FileWithoutPieces(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)

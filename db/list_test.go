@@ -29,9 +29,9 @@ var budgets = map[string]budget{
 	"sorted at some length": {few: 5, passed: 3, many: 8},
 }
 
-// TestListSince reads the pages of each list by each filter. The rows that were changed since
-// an instant are at one end, in the middle or everywhere. Each way to read a list finds the
-// rows that a scan finds.
+// TestListSince reads the pages of each list by each filter. The rows that were changed
+// since an instant are at one end, in the middle or everywhere. Each way to read a list
+// finds the rows that a scan finds.
 func TestListSince(t *testing.T) {
 	t.Parallel()
 	for _, c := range collections {
@@ -217,8 +217,8 @@ func lines(t *testing.T, d *DB, c *storedResource) []line {
 	return all
 }
 
-// markChanged sets the time of change of the rows of a list: a recent one for those that lies
-// selects and for unlisted rows, an old one for the others.
+// markChanged sets the time of change of the rows of a list: a recent one for those
+// that lies selects and for unlisted rows, an old one for the others.
 func markChanged(t *testing.T, d *DB, c *storedResource, lies func(n, all int) bool) {
 	t.Helper()
 	all := lines(t, d, c)

@@ -218,8 +218,8 @@ func TestSearch_UsesIndex(t *testing.T) {
 	}
 }
 
-// TestSearch_RemovedRecords removes a record with SQL. Another record that gets its number is
-// found.
+// TestSearch_RemovedRecords removes a record with SQL. Another record that gets its
+// number is found.
 func TestSearch_RemovedRecords(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)

@@ -195,8 +195,8 @@ func decode(t *testing.T, text []byte) any {
 	return value
 }
 
-// checkValues checks that the rows have every value of an enumeration, and that each nullable
-// member is null and set.
+// checkValues checks that the rows have every value of an enumeration, and that each
+// nullable member is null and set.
 func checkValues(t *testing.T, object string, schema *openapi.Schema, rows []map[string]any) {
 	t.Helper()
 	for _, p := range schema.Properties() {

@@ -64,8 +64,8 @@ func TestMemberships_SharedAccount(t *testing.T) {
 	}
 }
 
-// TestMemberships_Roles checks that a role is valid in one organisation, and that the account
-// is removed with the last membership.
+// TestMemberships_Roles checks that a role is valid in one organisation, and that the
+// account is removed with the last membership.
 func TestMemberships_Roles(t *testing.T) {
 	t.Parallel()
 	f, acme, ada, bob, eve := twoOrganisations(t)
@@ -147,8 +147,8 @@ func TestMemberships_NoneLeft(t *testing.T) {
 	}
 }
 
-// TestMemberships_RemovedOrganisation checks that an organisation is not removed while a user
-// belongs to it alone. Sessions of its members continue in another organisation.
+// TestMemberships_RemovedOrganisation checks that an organisation is not removed while
+// a user belongs to it alone. Sessions of its members continue in another organisation.
 func TestMemberships_RemovedOrganisation(t *testing.T) {
 	t.Parallel()
 	f, _, _, bob, _ := twoOrganisations(t)

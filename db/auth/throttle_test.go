@@ -57,8 +57,8 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestThrottle_Limit checks that the number of counters is limited, and that expired counters
-// are removed first.
+// TestThrottle_Limit checks that the number of counters is limited, and that expired
+// counters are removed first.
 func TestThrottle_Limit(t *testing.T) {
 	t.Parallel()
 	var th throttle
@@ -105,8 +105,8 @@ func fillQueue(t *testing.T, s *Service) {
 	}
 }
 
-// TestSignIn_QueueFull checks that a caller that waits too long or disconnects gets an error,
-// and that this does not count as an attempt.
+// TestSignIn_QueueFull checks that a caller that waits too long or disconnects gets an
+// error, and that this does not count as an attempt.
 func TestSignIn_QueueFull(t *testing.T) {
 	t.Parallel()
 	s := openService(t)
@@ -158,8 +158,8 @@ func TestSignIn_AlwaysHashes(t *testing.T) {
 	}
 }
 
-// TestSignIn_Limits checks the limit of a name over all addresses and the limit of an address
-// over all names. An unknown name has the same limit.
+// TestSignIn_Limits checks the limit of a name over all addresses and the limit of an
+// address over all names. An unknown name has the same limit.
 func TestSignIn_Limits(t *testing.T) {
 	t.Parallel()
 	s := openService(t)

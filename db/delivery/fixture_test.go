@@ -39,7 +39,8 @@ func (f *fixture) subscribe(t *testing.T, path string) string {
 	return made.ID
 }
 
-// enqueue adds a risk for each name, a minute after the one before, which enqueues an event.
+// enqueue adds a risk for each name, a minute after the one before, which enqueues an
+// event.
 func (f *fixture) enqueue(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {

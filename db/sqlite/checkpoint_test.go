@@ -15,8 +15,9 @@ import (
 
 const litestreamTable = "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)"
 
-// TestEmptyReplicatedWAL checks the write-ahead log of a file that Litestream replicates. When the
-// log restarts, no frames of its former content remain behind the new ones.
+// TestEmptyReplicatedWAL checks the write-ahead log of a file that Litestream
+// replicates. When the log restarts, no frames of its former content remain behind the
+// new ones.
 func TestEmptyReplicatedWAL(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -62,8 +63,8 @@ func TestEmptyReplicatedWAL(t *testing.T) {
 	}
 }
 
-// TestEmptyReplicatedWAL_Reader checks that if a long read keeps the log from being emptied, the
-// transaction that restarts the log truncates it.
+// TestEmptyReplicatedWAL_Reader checks that if a long read keeps the log from being
+// emptied, the transaction that restarts the log truncates it.
 func TestEmptyReplicatedWAL_Reader(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
@@ -202,8 +203,8 @@ func beginRead(t *testing.T, path string) (end func()) {
 	}
 }
 
-// TestReleaseFreeSpace checks that a file shrinks while it is in use after much of its content
-// was deleted, and keeps some free pages.
+// TestReleaseFreeSpace checks that a file shrinks while it is in use after much of its
+// content was deleted, and keeps some free pages.
 func TestReleaseFreeSpace(t *testing.T) {
 	t.Parallel()
 	d := newFile(t)
