@@ -333,7 +333,7 @@ var views = []view{
 var checkedPages sync.Map
 
 // checkPage checks the page in each view. No accessibility rule may be broken, and
-// nothing may extend beyond the right edge. A page with the same HTML as an earlier one
+// neither the page nor a list may extend beyond the right edge. A page with the same HTML as an earlier one
 // is not checked again. With GOVSVC_SCREENSHOTS=FOLDER it saves screenshots in that
 // folder.
 func (b *browser) checkPage(name string) {
@@ -353,6 +353,9 @@ func (b *browser) checkPage(name string) {
 		}
 		if over := evaluate[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
 			b.t.Errorf("%s, %s: the page is %d pixels wider than the window", name, view.name, over)
+		}
+		if evaluate[bool](b, `[...document.querySelectorAll("main > .scroll")].some((e) => e.scrollWidth > e.clientWidth)`) {
+			b.t.Errorf("%s, %s: columns of a list are out of sight", name, view.name)
 		}
 	}
 }

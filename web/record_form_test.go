@@ -227,7 +227,7 @@ func TestCheckins(t *testing.T) {
 	c.expect(c.get(at), 200, `<svg class="plot"`, "Target 98", "Attainment", "42 systems known", "AI-REG-2025-11", at+"/checkins/new")
 	h.as(auth.Viewer).expect(h.as(auth.Viewer).get(at), 200, "!"+at+"/checkins/new")
 	form := c.get(at + "/checkins/new")
-	c.expect(form, 200, "In %. The target is 98.", `value="manual"`, "!key_result")
+	c.expect(form, 200, "Unit: %. Target: 98\u00a0%.", `value="manual"`, "!key_result")
 	c.expect(c.post(at+"/checkins", "value", "", "source", "manual"), 422, `id="f-value-error"`)
 	c.expect(c.post(at+"/checkins", "value", "high", "period_start", "2026-10-01"), 422, `id="f-value-error"`, `value="high"`)
 	r := c.follow(c.post(at+"/checkins", "value", "99.25", "period_start", "2026-10-01", "source", "manual", "note", "Counted by hand.", "key_result_code", "KR-LIT-01"), at)

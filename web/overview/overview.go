@@ -175,10 +175,10 @@ func kpiStateOf(result api.OverviewPage) kpiState {
 			continue
 		}
 		row := kpiRow{
-			Name: cmp.Or(strings.TrimSpace(k.MetricName), k.Code), Path: records.Path("kpi", k.ID), Target: formatValue(k.Target, k.Unit), Bar: ui.BarPart{Tone: "info"},
+			Name: cmp.Or(strings.TrimSpace(k.MetricName), k.Code), Path: records.Path("kpi", k.ID), Target: ui.FormatUnit(k.Target, k.Unit), Bar: ui.BarPart{Tone: "info"},
 		}
 		if k.Current != nil {
-			row.Current = formatValue(*k.Current, k.Unit)
+			row.Current = ui.FormatUnit(*k.Current, k.Unit)
 		}
 		if k.Attainment != nil {
 			if *k.Attainment == 1 {
@@ -194,14 +194,6 @@ func kpiStateOf(result api.OverviewPage) kpiState {
 		state.tile.Note = "of the " + ui.FormatNumber(len(result.Kpis)) + " newest"
 	}
 	return state
-}
-
-// formatValue formats a value with its unit, except units without meaning to readers.
-func formatValue(value float64, unit string) string {
-	if unit == "count" || unit == "ratio" || unit == "index" {
-		return ui.FormatNumber(value)
-	}
-	return ui.FormatUnit(value, unit)
 }
 
 // attainmentOf returns the attainment for sorting. KPIs without a value are last.

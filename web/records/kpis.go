@@ -51,6 +51,7 @@ func addCheckins(r *page.Request, record api.Record, data *recordData) error {
 // checkinForm returns the form for a check-in of a KPI.
 func checkinForm(r *page.Request, kpi api.Record) *ui.Form {
 	at := Path("kpi", ui.Text(kpi["id"]))
+	unit := ui.Text(kpi["unit"])
 	form := &ui.Form{Action: at + "/checkins", Submit: "Add check-in", Cancel: at}
 	for _, field := range api.FormFields(r.Document, "kpi_checkin", false) {
 		if field.Name == "key_result_id" || field.Name == "key_result_code" {
@@ -59,7 +60,7 @@ func checkinForm(r *page.Request, kpi api.Record) *ui.Form {
 		f := formField(field, nil)
 		switch f.Name {
 		case "value":
-			f.Hint = "In " + ui.Text(kpi["unit"]) + ". The target is " + ui.FormatNumber(kpi["target_value"]) + "."
+			f.Hint = "Unit: " + unit + ". Target: " + ui.FormatUnit(kpi["target_value"], unit) + "."
 		case "period_start":
 			f.Type = "date"
 			f.Hint = "The first day of the period. Leave it empty for the current one. An existing value of the period is replaced."

@@ -5,6 +5,6 @@
   const shown = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
   for (const element of document.querySelectorAll("time[datetime*='T']")) {
     const at = new Date(element.dateTime);
-    if (!Number.isNaN(at.valueOf())) element.textContent = shown.format(at);
+    if (!Number.isNaN(at.valueOf())) element.textContent = shown.format(at).replace("Sept", "Sep"); // as the server writes it
   }
 }

@@ -59,9 +59,10 @@ func indirect(value any) any {
 	return v.Interface()
 }
 
-// acronyms keep their capitals in Humanize.
-var acronyms = map[string]string{
-	"ai": "AI", "api": "API", "id": "ID", "url": "URL", "kpi": "KPI", "kpis": "KPIs", "rag": "RAG", "utc": "UTC", "eu": "EU", "mcp": "MCP",
+// spellings are the words that Humanize spells in another way.
+var spellings = map[string]string{
+	"checkin": "check-in",
+	"ai":      "AI", "api": "API", "id": "ID", "url": "URL", "kpi": "KPI", "kpis": "KPIs", "rag": "RAG", "utc": "UTC", "eu": "EU", "mcp": "MCP",
 }
 
 // Humanize makes a value of an enumeration readable: IN_PROGRESS and InProgress
@@ -81,7 +82,7 @@ func Humanize(value any) string {
 	}
 	parts := strings.Fields(strings.ToLower(spaced.String()))
 	for i, part := range parts {
-		if known, ok := acronyms[part]; ok {
+		if known, ok := spellings[part]; ok {
 			parts[i] = known
 		}
 	}
@@ -106,7 +107,7 @@ func Sentence(message string) string {
 	}
 	// the name of a member at the start keeps its spelling
 	word, rest, _ := strings.Cut(message, " ")
-	switch known := acronyms[word]; {
+	switch known := spellings[word]; {
 	case known != "" && known == strings.ToUpper(word):
 		message = strings.TrimSpace(known + " " + rest)
 	case !strings.ContainsAny(word, "_.["):

@@ -58,12 +58,15 @@ func FormatNumber(value any) string {
 // FormatPercent formats a number from 0 to 100: 71.3 becomes "71.3 %".
 func FormatPercent(value any) string { return FormatUnit(value, "%") }
 
-// FormatUnit formats a number with its unit or currency.
+// FormatUnit formats a number with its unit or currency, except units without meaning
+// to readers.
 func FormatUnit(value any, name string) string {
-	if shown := FormatNumber(value); shown != "" && name != "" {
-		return shown + "\u00a0" + name
+	shown := FormatNumber(value)
+	switch {
+	case shown == "", name == "", name == "count", name == "ratio", name == "index":
+		return shown
 	}
-	return FormatNumber(value)
+	return shown + "\u00a0" + name
 }
 
 // FormatMegabytes formats a limit in bytes. A megabyte of a limit has 1,048,576
