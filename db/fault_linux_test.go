@@ -18,7 +18,7 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-var faultEvery = flag.Int("fault.every", 61, "the distance of the points at which TestWrite_DiskFaults lets the disk fail; 1 is every point")
+var faultEvery = flag.Int("fault.every", 101, "the distance of the points at which TestWrite_DiskFaults lets the disk fail; 1 is every point")
 
 // faults are failures of a disk.
 var faults = []struct {
@@ -27,10 +27,10 @@ var faults = []struct {
 	code int32
 	most int // largest distance of two points; some kinds have few
 }{
-	{"full", ioWrite, sqlite3.SQLITE_FULL, 61},
-	{"write", ioWrite, sqlite3.SQLITE_IOERR_WRITE, 61},
+	{"full", ioWrite, sqlite3.SQLITE_FULL, 101},
+	{"write", ioWrite, sqlite3.SQLITE_IOERR_WRITE, 101},
 	{"sync", ioSync, sqlite3.SQLITE_IOERR_FSYNC, 4},
-	{"read", ioRead, sqlite3.SQLITE_IOERR_READ, 30},
+	{"read", ioRead, sqlite3.SQLITE_IOERR_READ, 40},
 	{"truncate", ioTruncate, sqlite3.SQLITE_IOERR_TRUNCATE, 1},
 }
 

@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,8 @@ func leaveFormerLog(t *testing.T, path string) {
 	testkit.WriteFile(t, path+"-wal", string(log))
 }
 
+var openRounds = flag.Int("open.rounds", 2, "how many files of each kind TestOpen_Concurrent opens")
+
 // TestOpen_Concurrent opens a file several times at once. One of them creates or migrates
 // it, and all of them use the same file.
 func TestOpen_Concurrent(t *testing.T) {
@@ -53,7 +56,7 @@ func TestOpen_Concurrent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for range 5 {
+			for range *openRounds {
 				path := testkit.NewPath(t)
 				row.before(t, path)
 				stores := make([]*db.DB, 6)

@@ -18,7 +18,7 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-var powerCuts = flag.Int("power.cuts", 8, "how many power cuts TestPowerCut makes")
+var powerCuts = flag.Int("power.cuts", 4, "how many power cuts TestPowerCut makes")
 
 // sector is the part of a write that a disk does completely or not at all.
 const sector = 512
