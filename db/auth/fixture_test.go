@@ -137,6 +137,29 @@ func (f *fixture) events() []string {
 	return lines
 }
 
+// signedIn is the event of a sign-in in the form of events, with its metadata.
+func signedIn(name, metadata string) string {
+	return fmt.Sprintf("user.signed_in authentication 3: %s on user %[1]s %s", name, metadata)
+}
+
+// signInRefused is the event of a refused sign-in in the form of events. name is empty
+// if there is no such user, address if it is unknown.
+func signInRefused(name, address, reason string) string {
+	actor, user, from := name, name, ""
+	if name == "" {
+		actor, user = "system", "none"
+	}
+	if address != "" {
+		from = fmt.Sprintf(`"address":"%s",`, address)
+	}
+	return fmt.Sprintf(`user.sign_in_refused authentication 5: %s on user %s {%s"reason":"%s"}`, actor, user, from, reason)
+}
+
+// codeRefused is the event of a wrong code in a session in the form of events.
+func codeRefused(name string) string {
+	return fmt.Sprintf(`user.check_refused authentication 5: %s on user %[1]s {"reason":"wrong_code"}`, name)
+}
+
 // wantEvents compares the events after the first ones. No event may contain a password.
 func (f *fixture) wantEvents(after int, want ...string) {
 	f.t.Helper()

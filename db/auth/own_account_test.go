@@ -137,7 +137,7 @@ func TestAccount_Confirm(t *testing.T) {
 		`user.check_refused authentication 5: ada on user ada {"address":"192.0.2.7","reason":"wrong_password","request_id":"req_x"}`,
 		`user.confirmed authentication 3: ada on user ada {"address":"192.0.2.7","method":"password","request_id":"req_x"}`,
 		`user.second_factor_added authentication 5: ada on user ada {"address":"192.0.2.7","request_id":"req_x","sessions_ended":0}`,
-		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_code"}`,
+		codeRefused("ada"),
 		`user.confirmed authentication 3: ada on user ada {"method":"code"}`,
 	)
 	f.clock.Advance(2 * time.Hour)

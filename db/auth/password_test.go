@@ -119,7 +119,7 @@ func TestPasswords_Change(t *testing.T) {
 		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_password"}`,
 		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_password"}`,
 		`user.password_changed authentication 5: ada on user ada {"sessions_ended":1}`,
-		`user.sign_in_refused authentication 5: ada on user ada {"reason":"wrong_password"}`,
+		signInRefused("ada", "", "wrong_password"),
 		`user.password_changed authentication 5: system on user ada {"sessions_ended":1}`,
 	)
 }

@@ -106,8 +106,8 @@ func TestSecondFactor(t *testing.T) {
 	wantError(t, "confirmed again", err, db.Conflict, "", "has not begun to set up")
 	f.wantEvents(
 		1,
-		`user.signed_in authentication 3: Ada Lovelace on user Ada Lovelace null`,
-		`user.signed_in authentication 3: Ada Lovelace on user Ada Lovelace null`,
+		signedIn("Ada Lovelace", "null"),
+		signedIn("Ada Lovelace", "null"),
 		`user.second_factor_added authentication 5: Ada Lovelace on user Ada Lovelace {"sessions_ended":1}`,
 	)
 }
@@ -234,6 +234,7 @@ func TestRecoveryCodes(t *testing.T) {
 	_, bobsCodes := f.enableSecondFactor(&bobs)
 	before := len(f.events())
 	zero := strings.NewReplacer("o", "0", "l", "1")
+	var want []string
 	for i, row := range []struct {
 		code string
 		ok   bool
@@ -251,6 +252,11 @@ func TestRecoveryCodes(t *testing.T) {
 			t.Errorf("%q: %v", row.code, err)
 		} else if !row.ok {
 			wantError(t, row.code, err, db.Unauthenticated, "code", "wrong or was used before")
+		}
+		if row.ok {
+			want = append(want, signedIn("ada", fmt.Sprintf(`{"address":"%d","second_factor":"recovery_code"}`, i)))
+		} else {
+			want = append(want, signInRefused("ada", fmt.Sprint(i), "wrong_code"))
 		}
 	}
 	if u, err := f.Users.ByName(ctx, f.org.Org, "ada"); err != nil || u.RecoveryCodes != 7 {
@@ -275,20 +281,12 @@ func TestRecoveryCodes(t *testing.T) {
 			}
 		}
 	}
-	f.wantEvents(
-		before,
-		`user.signed_in authentication 3: ada on user ada {"address":"0","second_factor":"recovery_code"}`,
-		`user.sign_in_refused authentication 5: ada on user ada {"address":"1","reason":"wrong_code"}`,
-		`user.signed_in authentication 3: ada on user ada {"address":"2","second_factor":"recovery_code"}`,
-		`user.signed_in authentication 3: ada on user ada {"address":"3","second_factor":"recovery_code"}`,
-		`user.sign_in_refused authentication 5: ada on user ada {"address":"4","reason":"wrong_code"}`,
-		`user.sign_in_refused authentication 5: ada on user ada {"address":"5","reason":"wrong_code"}`,
-		`user.sign_in_refused authentication 5: ada on user ada {"address":"6","reason":"wrong_code"}`,
-		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_code"}`,
+	f.wantEvents(before, append(want,
+		codeRefused("ada"),
 		`user.recovery_codes_made authentication 5: ada on user ada null`,
-		`user.sign_in_refused authentication 5: ada on user ada {"address":"x","reason":"wrong_code"}`,
-		`user.signed_in authentication 3: ada on user ada {"address":"x","second_factor":"recovery_code"}`,
-	)
+		signInRefused("ada", "x", "wrong_code"),
+		signedIn("ada", `{"address":"x","second_factor":"recovery_code"}`),
+	)...)
 }
 
 func TestRemoveSecondFactor(t *testing.T) {
@@ -324,14 +322,14 @@ func TestRemoveSecondFactor(t *testing.T) {
 	f.signIn("ada")
 	f.wantEvents(
 		before,
-		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_code"}`,
-		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_code"}`,
+		codeRefused("ada"),
+		codeRefused("ada"),
 		`user.second_factor_removed authentication 5: ada on user ada {"sessions_ended":0}`,
-		`user.signed_in authentication 3: ada on user ada null`,
+		signedIn("ada", "null"),
 		`user.second_factor_added authentication 5: ada on user ada {"sessions_ended":1}`,
-		`user.sign_in_refused authentication 5: ada on user ada {"reason":"wrong_code"}`,
+		signInRefused("ada", "", "wrong_code"),
 		`user.second_factor_removed authentication 5: system on user ada {"sessions_ended":1}`,
-		`user.signed_in authentication 3: ada on user ada null`,
+		signedIn("ada", "null"),
 	)
 }
 

@@ -53,7 +53,7 @@ func TestSessions_Expire(t *testing.T) {
 	if !f.ended(busy) {
 		t.Error("the session continues after twelve hours")
 	}
-	f.wantEvents(1, `user.signed_in authentication 3: ada on user ada null`, `user.signed_in authentication 3: ada on user ada null`)
+	f.wantEvents(1, signedIn("ada", "null"), signedIn("ada", "null"))
 }
 
 // TestSessions_LastSeen checks that the last use of a session is stored to the minute.
@@ -164,7 +164,7 @@ func TestSessions_PresentUser(t *testing.T) {
 	f.wantEvents(
 		before,
 		`user.signed_out authentication 3: ada on user bob {"sessions_ended":2}`,
-		`user.signed_in authentication 3: bob on user bob null`,
+		signedIn("bob", "null"),
 		`user.removed authorization 6: ada on user bob {"account_removed":true,"changes":{"role":{"from":"viewer","to":null}},"name":"bob"}`,
 	)
 }

@@ -57,8 +57,8 @@ func TestSignIn(t *testing.T) {
 	}
 	f.wantEvents(
 		1,
-		`user.signed_in authentication 3: Ada on user Ada {"address":"192.0.2.1"}`,
-		`user.signed_in authentication 3: Ada on user Ada null`,
+		signedIn("Ada", `{"address":"192.0.2.1"}`),
+		signedIn("Ada", "null"),
 		`user.signed_out authentication 3: Ada on user Ada null`,
 	)
 }
@@ -71,38 +71,28 @@ func TestSignIn_SameMessage(t *testing.T) {
 	f.addUser("ada", auth.Admin)
 	_, s := f.signIn("ada")
 	f.enableSecondFactor(&s)
-	for i, row := range [][3]string{
-		{"ada", "wrong", ""},
-		{"ada", "wrong", "123456"},
-		{"unknown", "wrong", ""},
-		{"unknown", rightPassword, "123456"},
-		{"", "", ""},
-		{"ada", "", ""},
-		{"a\x00da", rightPassword, ""},
-		{strings.Repeat("x", 1<<20), strings.Repeat("x", 1<<20), strings.Repeat("x", 1<<20)},
-		{"\xff", "\xff", "\xff"},
+	var want []string
+	for i, row := range [][5]string{ // name, password, code, and the user and the reason of the event
+		{"ada", "wrong", "", "ada", "wrong_password"},
+		{"ada", "wrong", "123456", "ada", "wrong_password"},
+		{"unknown", "wrong", "", "", "unknown_name"},
+		{"unknown", rightPassword, "123456", "", "unknown_name"},
+		{"", "", "", "", "unknown_name"},
+		{"ada", "", "", "ada", "wrong_password"},
+		{"a\x00da", rightPassword, "", "", "unknown_name"},
+		{strings.Repeat("x", 1<<20), strings.Repeat("x", 1<<20), strings.Repeat("x", 1<<20), "", "unknown_name"},
+		{"\xff", "\xff", "\xff", "", "unknown_name"},
 	} {
-		err := f.trySignIn(row[0], row[1], row[2], fmt.Sprint("10.0.0.", i))
+		address := fmt.Sprint("10.0.0.", i)
+		err := f.trySignIn(row[0], row[1], row[2], address)
 		if wantError(t, fmt.Sprintf("%.20q", row), err, db.Unauthenticated, "", "the name or the password is wrong"); err.Error() != "the name or the password is wrong" {
 			t.Errorf("%.20q: %v", row, err)
 		}
+		want = append(want, signInRefused(row[3], address, row[4]))
 	}
 	wantError(t, "the right password", f.trySignIn("ada", rightPassword, "", "10.0.1.1"), db.CodeNeeded, "code", "enter the code")
 	wantError(t, "a wrong code", f.trySignIn("ada", rightPassword, "000000", strings.Repeat("9", 200)), db.Unauthenticated, "code", "this code is wrong")
-	f.wantEvents(
-		3,
-		`user.sign_in_refused authentication 5: ada on user ada {"address":"10.0.0.0","reason":"wrong_password"}`,
-		`user.sign_in_refused authentication 5: ada on user ada {"address":"10.0.0.1","reason":"wrong_password"}`,
-		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.2","reason":"unknown_name"}`,
-		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.3","reason":"unknown_name"}`,
-		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.4","reason":"unknown_name"}`,
-		`user.sign_in_refused authentication 5: ada on user ada {"address":"10.0.0.5","reason":"wrong_password"}`,
-		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.6","reason":"unknown_name"}`,
-		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.7","reason":"unknown_name"}`,
-		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.8","reason":"unknown_name"}`,
-		`user.sign_in_refused authentication 5: ada on user ada {"address":"10.0.1.1","reason":"code_needed"}`,
-		`user.sign_in_refused authentication 5: ada on user ada {"address":"`+strings.Repeat("9", 64)+`","reason":"wrong_code"}`,
-	)
+	f.wantEvents(3, append(want, signInRefused("ada", "10.0.1.1", "code_needed"), signInRefused("ada", strings.Repeat("9", 64), "wrong_code"))...)
 }
 
 // TestSignIn_Throttled checks that five wrong passwords block the name at the address for a
