@@ -88,9 +88,9 @@ func TestAudit(t *testing.T) {
 	c.expect(c.get("/audit?actor="+strings.Repeat("x", 201)), 400, "at most 200 characters")
 }
 
-// TestAuditLines checks that each event shows the actor, the action, the record, and
+// TestAudit_ExplainsEvents checks that each event shows the actor, the action, the record, and
 // the old and new values.
-func TestAuditLines(t *testing.T) {
+func TestAudit_ExplainsEvents(t *testing.T) {
 	t.Parallel()
 	h, risk, key := harnessWithEvents(t)
 	c := h.as(auth.Admin)
@@ -106,9 +106,9 @@ func TestAuditLines(t *testing.T) {
 	c.expect(c.get("/audit?actor=gone"), 200, `<option value="gone" selected>gone</option>`)
 }
 
-// TestAuditPages follows the page links through the log. Events are listed newest
+// TestAudit_Pages follows the page links through the log. Events are listed newest
 // first, and the links keep the filters.
-func TestAuditPages(t *testing.T) {
+func TestAudit_Pages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	const n = 120
@@ -143,9 +143,9 @@ func TestAuditPages(t *testing.T) {
 	}
 }
 
-// TestAuditOfPlan checks that a plan that excludes the audit log has no access to its
+// TestAudit_NeedsPlan checks that a plan that excludes the audit log has no access to its
 // pages.
-func TestAuditOfPlan(t *testing.T) {
+func TestAudit_NeedsPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	if _, err := h.store.Orgs.SetPlan(t.Context(), h.by(), db.DefaultOrganisation, db.Business, ""); err != nil {
@@ -157,9 +157,9 @@ func TestAuditOfPlan(t *testing.T) {
 	}
 }
 
-// TestVerifyAudit checks that the page reports that the log is intact. After an event
+// TestVerify_FindsChange checks that the page reports that the log is intact. After an event
 // is altered, the page reports the position of that event.
-func TestVerifyAudit(t *testing.T) {
+func TestVerify_FindsChange(t *testing.T) {
 	t.Parallel()
 	h, risk, _ := harnessWithEvents(t)
 	c := h.as(auth.Admin)
@@ -192,9 +192,9 @@ func TestVerifyAudit(t *testing.T) {
 	c.expect(r, 200, "The audit log is broken", fmt.Sprintf("Event %d or the event before it was altered", position), forged, fmt.Sprintf("%d events before are unaltered", position-1), "!intact")
 }
 
-// TestVerifyShortened checks that the verification reports events that are missing at
+// TestVerify_FindsShortenedLog checks that the verification reports events that are missing at
 // the end.
-func TestVerifyShortened(t *testing.T) {
+func TestVerify_FindsShortenedLog(t *testing.T) {
 	t.Parallel()
 	h, _, _ := harnessWithEvents(t)
 	c := h.as(auth.Admin)
@@ -203,9 +203,9 @@ func TestVerifyShortened(t *testing.T) {
 	c.expect(c.follow(c.post("/audit/verify"), "/audit/verify"), 200, "The audit log is broken", "are missing")
 }
 
-// TestVerifyElsewhere checks that the page verifies the log of the selected
+// TestVerify_OtherOrganisation checks that the page verifies the log of the selected
 // organisation.
-func TestVerifyElsewhere(t *testing.T) {
+func TestVerify_OtherOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	if _, err := h.auth.Memberships.CreateOrganisation(t.Context(), db.Actor{ID: h.user("admin").ID}, "it's ours", db.Enterprise); err != nil {
@@ -216,9 +216,9 @@ func TestVerifyElsewhere(t *testing.T) {
 	c.expect(c.follow(c.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact", "All 3 events of it&#39;s ours", `--org &#39;it&#39;\&#39;&#39;s ours&#39; --print-head`)
 }
 
-// TestVerifyOnce checks that only one verification runs at a time, so that other pages
+// TestVerify_RunsOnce checks that only one verification runs at a time, so that other pages
 // stay fast.
-func TestVerifyOnce(t *testing.T) {
+func TestVerify_RunsOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)

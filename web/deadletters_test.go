@@ -91,8 +91,8 @@ func (h *harness) expectReplay(r response, n int) {
 	}
 }
 
-// TestDeadLetterPages checks that a long list of dead letters is split into pages.
-func TestDeadLetterPages(t *testing.T) {
+// TestDeadLetters_Pages checks that a long list of dead letters is split into pages.
+func TestDeadLetters_Pages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)

@@ -66,9 +66,9 @@ func TestImportPreview(t *testing.T) {
 	admin.expect(admin.get("/"), 200, "!risk.updated")
 }
 
-// TestImportAsksForAReason checks that an import that lowers the rating of a risk or
+// TestImport_AsksForReason checks that an import that lowers the rating of a risk or
 // closes it requires a reason.
-func TestImportAsksForAReason(t *testing.T) {
+func TestImport_AsksForReason(t *testing.T) {
 	t.Parallel()
 	const reason = "The model was withdrawn from production in June"
 	h := newHarness(t, options{data: usersOnly})
@@ -117,9 +117,9 @@ func TestImportAsksForAReason(t *testing.T) {
 	c.expect(c.post(path), 409, "Changes that need a reason", "<textarea")
 }
 
-// TestImportPreviewIsBounded checks that a preview lists a limited number of records.
+// TestImportPreview_IsBounded checks that a preview lists a limited number of records.
 // The checked files of one user do not remove those of another user.
-func TestImportPreviewIsBounded(t *testing.T) {
+func TestImportPreview_IsBounded(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
 	var before, after strings.Builder
@@ -144,9 +144,9 @@ func TestImportPreviewIsBounded(t *testing.T) {
 	other.expect(other.get(theirs), 200, "Import 1 record")
 }
 
-// TestCheckinsInHistory checks that the history of a key result includes imported
+// TestCheckins_AreInHistory checks that the history of a key result includes imported
 // check-ins.
-func TestCheckinsInHistory(t *testing.T) {
+func TestCheckins_AreInHistory(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
 	h.importRecords(`{"object":"kpi","code":"K","statement":"s","metric_name":"m","unit":"%","direction":"increase","target_value":9,"measurement_frequency":"monthly","status":"active"}`,

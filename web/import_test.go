@@ -82,9 +82,9 @@ func TestImport(t *testing.T) {
 	c.expect(h.as(auth.Viewer).upload("/import", oneFile("risks.ndjson", goodRisks)), 403)
 }
 
-// TestImportBounds checks that a file has a maximum size. When a user checks too many
+// TestImport_Bounds checks that a file has a maximum size. When a user checks too many
 // files, the oldest one is removed.
-func TestImportBounds(t *testing.T) {
+func TestImport_Bounds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
 	c := h.as(auth.Editor)

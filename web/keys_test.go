@@ -19,9 +19,9 @@ import (
 // plainKey matches an API key in plain text.
 var plainKey = regexp.MustCompile(`gds_(?:live|test)_[0-9A-Za-z]{52}`)
 
-// TestKeyLife creates, uses, rotates and revokes a key. The page shows the key once, and
+// TestKeys_MintToRevoke creates, uses, rotates and revokes a key. The page shows the key once, and
 // the audit log names the user.
-func TestKeyLife(t *testing.T) {
+func TestKeys_MintToRevoke(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -73,9 +73,9 @@ func TestKeyLife(t *testing.T) {
 	}
 }
 
-// TestKeyOnceForOneUser checks that the page shows a new key only to the user who
+// TestKeys_ShownOnceToCreator checks that the page shows a new key only to the user who
 // created it.
-func TestKeyOnceForOneUser(t *testing.T) {
+func TestKeys_ShownOnceToCreator(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	if _, err := h.auth.Users.Create(t.Context(), db.Actor{ID: "system"}, "other", auth.Admin, password); err != nil {
@@ -91,9 +91,9 @@ func TestKeyOnceForOneUser(t *testing.T) {
 	}
 }
 
-// TestMintRefused checks that an invalid form creates no key and shows the error at the
+// TestKeys_RefuseForm checks that an invalid form creates no key and shows the error at the
 // field.
-func TestMintRefused(t *testing.T) {
+func TestKeys_RefuseForm(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -126,9 +126,9 @@ func TestMintRefused(t *testing.T) {
 	}
 }
 
-// TestKeysOfAnother checks that the keys of an organisation are not accessible from
+// TestKeys_OfAnotherOrganisation checks that the keys of an organisation are not accessible from
 // another one.
-func TestKeysOfAnother(t *testing.T) {
+func TestKeys_OfAnotherOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	key := h.createKey(db.KeyDraft{Name: "Board report", Kind: db.LiveKey, Scopes: []string{"read:all"}})
@@ -145,9 +145,9 @@ func TestKeysOfAnother(t *testing.T) {
 	c.expect(c.get("/keys/new"), 200, "(not in the plan business)", "Replaces the limit of the plan, 600.")
 }
 
-// TestKeyList checks that the list shows the state of each key and escapes names. A
+// TestKeys_Listed checks that the list shows the state of each key and escapes names. A
 // long list is split into pages.
-func TestKeyList(t *testing.T) {
+func TestKeys_Listed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -199,9 +199,9 @@ func (h *harness) execSQL(statement string, args ...any) {
 	}
 }
 
-// TestKeyTried checks that the page shows an example command that the scopes of the key
+// TestKeys_ExampleCommand checks that the page shows an example command that the scopes of the key
 // allow. For a key without read access, the command only checks the key.
-func TestKeyTried(t *testing.T) {
+func TestKeys_ExampleCommand(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -214,9 +214,9 @@ func TestKeyTried(t *testing.T) {
 	c.expect(c.follow(c.post("/keys/new", "name", "all", "scope", "read:all", "kind", "live"), "/keys/made"), 200, "Try it", "!/api/v1/audit")
 }
 
-// TestKeysOfPlan checks that the list reports when the plan or the subscription blocks
+// TestKeys_NeedPlan checks that the list reports when the plan or the subscription blocks
 // all keys.
-func TestKeysOfPlan(t *testing.T) {
+func TestKeys_NeedPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)

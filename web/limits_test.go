@@ -9,9 +9,9 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestAddressLimits checks that an address has separate rate limits for pages, static
+// TestLimits_OfAddress checks that an address has separate rate limits for pages, static
 // files and downloads.
-func TestAddressLimits(t *testing.T) {
+func TestLimits_OfAddress(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{trusted: "127.0.0.0/8", perMinute: 6})
 	c := h.as(auth.Admin)

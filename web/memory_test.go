@@ -14,10 +14,10 @@ import (
 	"govsvc/server/limit"
 )
 
-// TestLargeRecordsPage checks that a page of a list has fewer records if they are
+// TestLists_PagesOfLargeRecords checks that a page of a list has fewer records if they are
 // large. Together the pages contain every record once. The link to the previous page
 // works, too.
-func TestLargeRecordsPage(t *testing.T) {
+func TestLists_PagesOfLargeRecords(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	var lines []string

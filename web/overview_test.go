@@ -45,9 +45,9 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestOverviewLinks checks that each number links to a list with that number of
+// TestOverview_Links checks that each number links to a list with that number of
 // records.
-func TestOverviewLinks(t *testing.T) {
+func TestOverview_Links(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Viewer)
@@ -109,9 +109,9 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestOverviewEmpty checks that without records the overview shows the next steps that
+// TestOverview_WithoutRecords checks that without records the overview shows the next steps that
 // the user's role allows.
-func TestOverviewEmpty(t *testing.T) {
+func TestOverview_WithoutRecords(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
 	for role, texts := range map[auth.Role][]string{
@@ -128,9 +128,9 @@ func TestOverviewEmpty(t *testing.T) {
 		"No active KPIs.", "No obligations yet.", "No vendors yet.", "none applicable")
 }
 
-// TestOverviewOfPlan checks that the overview hides incidents if the plan excludes
+// TestOverview_NeedsPlan checks that the overview hides incidents if the plan excludes
 // them.
-func TestOverviewOfPlan(t *testing.T) {
+func TestOverview_NeedsPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	if _, err := h.store.Orgs.SetPlan(t.Context(), h.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
@@ -140,8 +140,8 @@ func TestOverviewOfPlan(t *testing.T) {
 	c.expect(c.get("/"), 200, "Open risks by severity", "!Notification clocks", "!Open incidents", "!Claims agent sent")
 }
 
-// TestOverviewHostile checks that the overview escapes the texts of records.
-func TestOverviewHostile(t *testing.T) {
+// TestOverview_EscapesTexts checks that the overview escapes the texts of records.
+func TestOverview_EscapesTexts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
 	text := strings.ReplaceAll(hostile, `"`, `\"`)
@@ -160,9 +160,9 @@ func TestOverviewHostile(t *testing.T) {
 	expectEscaped(t, "/", r)
 }
 
-// TestHappenings checks that the overview lists recent changes to records, with the
+// TestOverview_RecentChanges checks that the overview lists recent changes to records, with the
 // changed fields and the user. It omits sign-ins.
-func TestHappenings(t *testing.T) {
+func TestOverview_RecentChanges(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	risk := h.find("risk", "claims")["id"].(string)

@@ -43,10 +43,10 @@ func (c *client) request(r web.PageRoute) response {
 	return c.do(r.Method, pathWithID(r), "", "")
 }
 
-// TestEveryRoute requests each page and action with each role. A role with the
+// TestRoutes_CheckRoles requests each page and action with each role. A role with the
 // permission gets the page. Other roles get 403, and the audit log records it.
 // A client that has not signed in is redirected to the sign-in.
-func TestEveryRoute(t *testing.T) {
+func TestRoutes_CheckRoles(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	for _, route := range routes() {
@@ -122,9 +122,9 @@ func (h *harness) auditLog() string {
 	return log.String()
 }
 
-// TestAnotherOrigin checks that an action that another site requests is refused, even
+// TestRoutes_RefuseAnotherOrigin checks that an action that another site requests is refused, even
 // in the browser of an admin.
-func TestAnotherOrigin(t *testing.T) {
+func TestRoutes_RefuseAnotherOrigin(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	for _, route := range routes() {
@@ -154,9 +154,9 @@ func TestAnotherOrigin(t *testing.T) {
 	}
 }
 
-// TestEveryPageRenders opens each page that has no record in its path, for an
+// TestRoutes_Render opens each page that has no record in its path, for an
 // organisation with records and for an empty one.
-func TestEveryPageRenders(t *testing.T) {
+func TestRoutes_Render(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]*testdb.Template[tokens]{"demo": demoData, "empty": usersOnly} {
 		h := newHarness(t, options{data: data})
@@ -180,8 +180,8 @@ func TestEveryPageRenders(t *testing.T) {
 // hostile is a text with markup, which pages must escape.
 const hostile = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}javascript:alert(3)`
 
-// TestHostileNames checks that every page escapes names.
-func TestHostileNames(t *testing.T) {
+// TestRoutes_EscapeNames checks that every page escapes names.
+func TestRoutes_EscapeNames(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	by := db.Actor{ID: "system"}
@@ -215,8 +215,8 @@ func expectEscaped(t *testing.T, what string, r response) {
 	}
 }
 
-// TestNoPage checks that browsers get an error page, and programs the error envelope.
-func TestNoPage(t *testing.T) {
+// TestRoutes_UnknownPath checks that browsers get an error page, and programs the error envelope.
+func TestRoutes_UnknownPath(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.anonymous()
@@ -280,9 +280,9 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestBreakdown checks that an internal error is logged. The page shows only the
+// TestInternalError_IsLogged checks that an internal error is logged. The page shows only the
 // request's id.
-func TestBreakdown(t *testing.T) {
+func TestInternalError_IsLogged(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.site.Handle(page.Route{Pattern: "GET /panic", Needs: page.Public, Handle: func(*page.Request) error { panic("a secret") }})

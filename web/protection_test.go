@@ -33,9 +33,9 @@ func TestRouterRedirects(t *testing.T) {
 	}
 }
 
-// TestOtherOrganisation checks that records of another organisation can't be read or
+// TestRecords_OfAnotherOrganisation checks that records of another organisation can't be read or
 // changed, with any role. The response is the same as for a record that does not exist.
-func TestOtherOrganisation(t *testing.T) {
+func TestRecords_OfAnotherOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -94,9 +94,9 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// TestHostileEntries checks that names entered by admins and editors are escaped on
+// TestRecordForm_EscapesEntries checks that names entered by admins and editors are escaped on
 // every page and in the file names of downloads.
-func TestHostileEntries(t *testing.T) {
+func TestRecordForm_EscapesEntries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)

@@ -11,8 +11,8 @@ import (
 
 const reason = "The supplier has been changed and the data is deleted."
 
-// TestAddRecords adds a record with each form, after a refused attempt.
-func TestAddRecords(t *testing.T) {
+// TestRecordForm_Adds adds a record with each form, after a refused attempt.
+func TestRecordForm_Adds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	for _, test := range []struct {
@@ -106,8 +106,8 @@ func without(pairs, others []string) (left []string) {
 	return left
 }
 
-// TestChangeRecords checks that a form changes only the fields that it sends.
-func TestChangeRecords(t *testing.T) {
+// TestRecordForm_Changes checks that a form changes only the fields that it sends.
+func TestRecordForm_Changes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Editor)
@@ -142,9 +142,9 @@ func TestChangeRecords(t *testing.T) {
 	c.expect(c.post(kpi, "status", "retired"), 405)
 }
 
-// TestRiskLowered checks that a lower rating requires a reason, which is kept as
+// TestRecordForm_LoweredRiskNeedsReason checks that a lower rating requires a reason, which is kept as
 // evidence.
-func TestRiskLowered(t *testing.T) {
+func TestRecordForm_LoweredRiskNeedsReason(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Editor)
@@ -159,9 +159,9 @@ func TestRiskLowered(t *testing.T) {
 	c.expect(r, 200, "Rating justification", "Severity critical → low", reason, "by editor")
 }
 
-// TestTwoEditors checks that two editors can change different fields at the same
+// TestRecordForm_TwoEditors checks that two editors can change different fields at the same
 // time. Neither undoes the change of the other.
-func TestTwoEditors(t *testing.T) {
+func TestRecordForm_TwoEditors(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	one, two := h.as(auth.Editor), h.as(auth.Admin)
@@ -209,8 +209,8 @@ func TestNotification(t *testing.T) {
 	c.expect(r, 200, "The regulator was notified 7 hours after the deadline", "Notified Datatilsynet", "reference 2026-42", "Notified</b>", "by editor")
 }
 
-// TestNotificationRole checks that viewers see a notification and can't record one.
-func TestNotificationRole(t *testing.T) {
+// TestNotification_NeedsRole checks that viewers see a notification and can't record one.
+func TestNotification_NeedsRole(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c, at := h.as(auth.Viewer), h.pathOf("/incidents", "incident", "chatbot")

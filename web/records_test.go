@@ -65,8 +65,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestListView filters, sorts, searches and moves through the pages in both directions.
-func TestListView(t *testing.T) {
+// TestLists_Views filters, sorts, searches and moves through the pages in both directions.
+func TestLists_Views(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.importRisks(120)
@@ -126,9 +126,9 @@ func TestListView(t *testing.T) {
 	c.expect(c.get("/risks?unknown=1"), 200)
 }
 
-// TestEmptyLists checks that an empty list offers the first action to roles with the
+// TestLists_Empty checks that an empty list offers the first action to roles with the
 // permission.
-func TestEmptyLists(t *testing.T) {
+func TestLists_Empty(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
 	for _, res := range resource.Pages() {
@@ -141,8 +141,8 @@ func TestEmptyLists(t *testing.T) {
 	}
 }
 
-// TestPlanWithoutIncidents checks that pages explain that the plan lacks incidents.
-func TestPlanWithoutIncidents(t *testing.T) {
+// TestLists_NeedPlan checks that pages explain that the plan lacks incidents.
+func TestLists_NeedPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	incident := h.pathOf("/incidents", "incident", "chatbot")
@@ -161,9 +161,9 @@ func TestPlanWithoutIncidents(t *testing.T) {
 	c.expect(risk, 200)
 }
 
-// TestHostileRecords checks that every list, record, form and search escapes the
+// TestRecords_EscapeTexts checks that every list, record, form and search escapes the
 // content of records.
-func TestHostileRecords(t *testing.T) {
+func TestRecords_EscapeTexts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
 	h.importRecords(hostileRecords()...)
@@ -221,8 +221,8 @@ func hostileRecords() []string {
 	return lines
 }
 
-// TestOldRecordsAndNeighbours checks that records link to the records that they belong to.
-func TestOldRecordsAndNeighbours(t *testing.T) {
+// TestRecords_LinkRelated checks that records link to the records that they belong to.
+func TestRecords_LinkRelated(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Viewer)

@@ -11,9 +11,9 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestUnchanged sends each form of a change twice. The second request changes nothing:
+// TestRepeatedChange_ChangesNothing sends each form of a change twice. The second request changes nothing:
 // the audit log, the records and their times stay the same.
-func TestUnchanged(t *testing.T) {
+func TestRepeatedChange_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)

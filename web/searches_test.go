@@ -214,9 +214,9 @@ func TestDownloads_OneAtATime(t *testing.T) {
 	viewer.expect(second, http.StatusOK, "risk_id")
 }
 
-// TestSearchAttack runs ten searches of a large register at a time. It reports how
+// TestSearches_Attack runs ten searches of a large register at a time. It reports how
 // long other requests wait. GOVSVC_ATTACK_RISKS sets the size of the register.
-func TestSearchAttack(t *testing.T) {
+func TestSearches_Attack(t *testing.T) {
 	size, _ := strconv.Atoi(os.Getenv("GOVSVC_ATTACK_RISKS"))
 	if size == 0 {
 		size = 5000

@@ -38,8 +38,8 @@ func TestSettings(t *testing.T) {
 	c.expect(c.get("/audit?action=organisation.updated"), 200, "<del>starter</del> → <ins>enterprise</ins>")
 }
 
-// TestNewOrganisation creates an organisation and works on it.
-func TestNewOrganisation(t *testing.T) {
+// TestSettings_AddsOrganisation creates an organisation and works on it.
+func TestSettings_AddsOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -84,8 +84,8 @@ func TestStatus(t *testing.T) {
 	c.expect(c.get("/status"), 200, "<code>copy.db</code>", "The last backup failed", "!"+filepath.Dir(folder), "!"+os.TempDir())
 }
 
-// TestStatusOfDeliveries checks that the page reports late deliveries and dead letters.
-func TestStatusOfDeliveries(t *testing.T) {
+// TestStatus_ReportsDeliveries checks that the page reports late deliveries and dead letters.
+func TestStatus_ReportsDeliveries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)

@@ -10,9 +10,9 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestFirstAdminRace checks that only one of several clients with the setup link
+// TestFirstAdmin_OnlyOne checks that only one of several clients with the setup link
 // becomes the admin.
-func TestFirstAdminRace(t *testing.T) {
+func TestFirstAdmin_OnlyOne(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: noData})
 	_, token, _ := strings.Cut(h.setupLink, "token=")
@@ -44,9 +44,9 @@ func TestFirstAdminRace(t *testing.T) {
 	}
 }
 
-// TestPlantedCookies checks that cookies planted before a sign-in have no effect. A
+// TestCookies_PlantedAreReplaced checks that cookies planted before a sign-in have no effect. A
 // sign-in always creates a new session token.
-func TestPlantedCookies(t *testing.T) {
+func TestCookies_PlantedAreReplaced(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	planted := strings.Repeat("A", 43)
@@ -64,9 +64,9 @@ func TestPlantedCookies(t *testing.T) {
 	victim.expect(victim.get("/account"), 303)
 }
 
-// TestFirstStepAlone checks that the ticket of the first sign-in step gives access to no
+// TestSignIn_FirstStepAlone checks that the ticket of the first sign-in step gives access to no
 // page. The ticket is valid once, and a change of the password invalidates it.
-func TestFirstStepAlone(t *testing.T) {
+func TestSignIn_FirstStepAlone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Viewer)
@@ -106,9 +106,9 @@ func TestFirstStepAlone(t *testing.T) {
 	}
 }
 
-// TestCodesRunOut checks that a client that knows only the password has few attempts at
+// TestSignIn_CodesRunOut checks that a client that knows only the password has few attempts at
 // the code. All tickets and addresses share one limit.
-func TestCodesRunOut(t *testing.T) {
+func TestSignIn_CodesRunOut(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{trusted: "127.0.0.0/8"})
 	c := h.as(auth.Viewer)
@@ -131,9 +131,9 @@ func TestCodesRunOut(t *testing.T) {
 	}
 }
 
-// TestRoleRemoved checks that a user loses the rights of a role with the next request
+// TestRoles_LostInEverySession checks that a user loses the rights of a role with the next request
 // after the role was changed, in every session.
-func TestRoleRemoved(t *testing.T) {
+func TestRoles_LostInEverySession(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c, other := h.as(auth.Editor), h.anonymous()

@@ -74,7 +74,7 @@ func TestSignIn_AuditNamesRequest(t *testing.T) {
 	}
 }
 
-func TestFirstLinkEnds(t *testing.T) {
+func TestFirstAdmin_LinkEnds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: noData})
 	_, token, _ := strings.Cut(h.setupLink, "token=")
@@ -197,9 +197,9 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestForeignCookie checks that over TLS a cookie without the prefix __Host- has no
+// TestCookies_NeedPrefix checks that over TLS a cookie without the prefix __Host- has no
 // effect, because another host of the domain could have set it.
-func TestForeignCookie(t *testing.T) {
+func TestCookies_NeedPrefix(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{tls: true})
 	c := h.anonymous()
@@ -209,9 +209,9 @@ func TestForeignCookie(t *testing.T) {
 	c.expect(c.get("/"), 200)
 }
 
-// TestSessionEnds checks that a session ends by expiry, by the removal of its user, and
+// TestSessions_End checks that a session ends by expiry, by the removal of its user, and
 // by a sign-out of all sessions.
-func TestSessionEnds(t *testing.T) {
+func TestSessions_End(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	idle := h.as(auth.Viewer)
@@ -236,8 +236,8 @@ func TestSessionEnds(t *testing.T) {
 	c.expect(c.get("/"), 303)
 }
 
-// TestRoleChanges checks that a new role applies from the next request on.
-func TestRoleChanges(t *testing.T) {
+// TestRoles_ChangeAtOnce checks that a new role applies from the next request on.
+func TestRoles_ChangeAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Viewer)
@@ -247,7 +247,7 @@ func TestRoleChanges(t *testing.T) {
 	c.expect(c.get("/account"), 200, "<dd>Editor</dd>")
 }
 
-func TestThrottle(t *testing.T) {
+func TestSignIn_IsThrottled(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.anonymous()
@@ -361,9 +361,9 @@ func TestOwnPassword(t *testing.T) {
 	c.follow(c.post("/signin", "name", "viewer", "password", next), "/")
 }
 
-// TestMethodsOfSignOut checks that a GET request, such as a link or an image, does not
+// TestSignOut_NeedsPost checks that a GET request, such as a link or an image, does not
 // sign out.
-func TestMethodsOfSignOut(t *testing.T) {
+func TestSignOut_NeedsPost(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Viewer)

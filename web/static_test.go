@@ -38,9 +38,9 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// TestNothingInline checks that templates contain no inline script or style, which the
+// TestStatic_NothingInline checks that templates contain no inline script or style, which the
 // content security policy would block.
-func TestNothingInline(t *testing.T) {
+func TestStatic_NothingInline(t *testing.T) {
 	t.Parallel()
 	files, err := web.Files()
 	if err != nil {

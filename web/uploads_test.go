@@ -68,9 +68,9 @@ func (a *countedReader) Read(p []byte) (int, error) {
 	return a.Reader.Read(p)
 }
 
-// TestUploadsAtOnce checks that a user can run only a few uploads at a time. The user
+// TestUploads_AtOnce checks that a user can run only a few uploads at a time. The user
 // can still save records, and other users can upload.
-func TestUploadsAtOnce(t *testing.T) {
+func TestUploads_AtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
 	c := h.as(auth.Editor)
@@ -87,9 +87,9 @@ func TestUploadsAtOnce(t *testing.T) {
 	c.expect(c.upload("/import", oneFile("risks.ndjson", goodRisks)), 303)
 }
 
-// TestUploadOutlivesNobody checks that an upload in progress has no effect if its user
+// TestUploads_EndWithSession checks that an upload in progress has no effect if its user
 // loses the session or the permission.
-func TestUploadOutlivesNobody(t *testing.T) {
+func TestUploads_EndWithSession(t *testing.T) {
 	t.Parallel()
 	for about, row := range map[string]struct {
 		change func(*harness, auth.User) error
@@ -129,9 +129,9 @@ func TestUploadOutlivesNobody(t *testing.T) {
 	}
 }
 
-// TestUploadTexts checks that the text fields of an upload have the size limit of any
+// TestUploads_LimitTexts checks that the text fields of an upload have the size limit of any
 // form, independent of the limit for files.
-func TestUploadTexts(t *testing.T) {
+func TestUploads_LimitTexts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
 	c := h.as(auth.Editor)
@@ -156,8 +156,8 @@ func TestUploadTexts(t *testing.T) {
 	}
 }
 
-// TestLongImport checks that an import is refused if it would block other writes for long.
-func TestLongImport(t *testing.T) {
+// TestImport_RefusesLongOnes checks that an import is refused if it would block other writes for long.
+func TestImport_RefusesLongOnes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
 	c := h.as(auth.Editor)

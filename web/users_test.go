@@ -55,8 +55,8 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestLastAdmin checks that the last admin can't be removed or get another role.
-func TestLastAdmin(t *testing.T) {
+// TestUsers_LastAdmin checks that the last admin can't be removed or get another role.
+func TestUsers_LastAdmin(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -69,9 +69,9 @@ func TestLastAdmin(t *testing.T) {
 	c.expect(c.get("/users"), 403)
 }
 
-// TestOwnUser checks an admin's page about their own user. Changes that need a further
+// TestUsers_OwnUser checks an admin's page about their own user. Changes that need a further
 // proof are only possible in the account. Removal and sign-out end the own session.
-func TestOwnUser(t *testing.T) {
+func TestUsers_OwnUser(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -91,8 +91,8 @@ func TestOwnUser(t *testing.T) {
 	c.expect(c.get("/"), 303)
 }
 
-// TestLostSecondFactor checks that an admin can turn off a lost second factor.
-func TestLostSecondFactor(t *testing.T) {
+// TestUsers_LostSecondFactor checks that an admin can turn off a lost second factor.
+func TestUsers_LostSecondFactor(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	viewer := h.as(auth.Viewer)
@@ -106,8 +106,8 @@ func TestLostSecondFactor(t *testing.T) {
 	back.follow(back.post("/signin", "name", "viewer", "password", password), "/")
 }
 
-// TestHostileUser checks that the name of a user is escaped, including within sentences.
-func TestHostileUser(t *testing.T) {
+// TestUsers_EscapeNames checks that the name of a user is escaped, including within sentences.
+func TestUsers_EscapeNames(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)

@@ -39,9 +39,9 @@ func (h *harness) subscriptions() []delivery.SubscriptionSummary {
 	return list
 }
 
-// TestWebhookLife creates, tests, changes, pauses, resumes and deletes a webhook. It
+// TestWebhooks_AddToDelete creates, tests, changes, pauses, resumes and deletes a webhook. It
 // also rotates the secret, which is shown once. The audit log names the user.
-func TestWebhookLife(t *testing.T) {
+func TestWebhooks_AddToDelete(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -98,9 +98,9 @@ func TestWebhookLife(t *testing.T) {
 	}
 }
 
-// TestWebhookRefused checks that a form follows the rules of the API. The message is
+// TestWebhooks_RefuseForm checks that a form follows the rules of the API. The message is
 // shown at the field.
-func TestWebhookRefused(t *testing.T) {
+func TestWebhooks_RefuseForm(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -144,8 +144,8 @@ func TestWebhookRefused(t *testing.T) {
 	}
 }
 
-// TestWebhookTestOutcomes checks that each failed test is reported with its reason.
-func TestWebhookTestOutcomes(t *testing.T) {
+// TestWebhooks_TestOutcomes checks that each failed test is reported with its reason.
+func TestWebhooks_TestOutcomes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -212,9 +212,9 @@ func TestDeliveryLog(t *testing.T) {
 	c.expect(c.get(page), 404)
 }
 
-// TestRequestAsSent checks that the page of a delivery shows the headers that were
+// TestDeliveryLog_RequestAsSent checks that the page of a delivery shows the headers that were
 // sent, without the signatures.
-func TestRequestAsSent(t *testing.T) {
+func TestDeliveryLog_RequestAsSent(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -250,9 +250,9 @@ func unescaped(text string) string {
 	return strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&#43;", "+", "&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
 }
 
-// TestWebhookLimit checks that a webhook beyond the limit of an organisation is
+// TestWebhooks_Limit checks that a webhook beyond the limit of an organisation is
 // refused. The form keeps its values.
-func TestWebhookLimit(t *testing.T) {
+func TestWebhooks_Limit(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -267,9 +267,9 @@ func TestWebhookLimit(t *testing.T) {
 	}
 }
 
-// TestFullQueue checks that the page explains why a full queue made a delivery a dead
+// TestDeliveryLog_ExplainsFullQueue checks that the page explains why a full queue made a delivery a dead
 // letter.
-func TestFullQueue(t *testing.T) {
+func TestDeliveryLog_ExplainsFullQueue(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
