@@ -162,13 +162,22 @@ func (w modelWrite) createRisk() *expectation {
 	})
 }
 
+// change returns the record before and after the change, or nil if it does not exist.
+func (w modelWrite) change(resource string) (now, next modelRecord) {
+	now = w.find(resource, w.id)
+	if now == nil {
+		return nil, nil
+	}
+	next = maps.Clone(now)
+	maps.Copy(next, w.body)
+	return now, next
+}
+
 func (w modelWrite) updateRisk() *expectation {
-	now := w.find("risk", w.id)
+	now, next := w.change("risk")
 	if now == nil {
 		return refuse(404, "not_found", "")
 	}
-	next := maps.Clone(now)
-	maps.Copy(next, w.body)
 	delete(next, "severity_change_reason")
 	reason := w.body.text("severity_change_reason")
 	if reason == "" && isLower(now, next) {
@@ -223,12 +232,10 @@ func (r modelRecord) clock(declared string) {
 }
 
 func (w modelWrite) updateIncident() *expectation {
-	now := w.find("incident", w.id)
+	now, next := w.change("incident")
 	if now == nil {
 		return refuse(404, "not_found", "")
 	}
-	next := maps.Clone(now)
-	maps.Copy(next, w.body)
 	next.clock(now.text("created_at"))
 	moved := now["status"] != next["status"] && !w.frozen
 	return w.updated("incident", now, next, nil, func() {
@@ -248,11 +255,9 @@ func (w modelWrite) createVendor() *expectation {
 }
 
 func (w modelWrite) updateVendor() *expectation {
-	now := w.find("vendor", w.id)
+	now, next := w.change("vendor")
 	if now == nil {
 		return refuse(404, "not_found", "")
 	}
-	next := maps.Clone(now)
-	maps.Copy(next, w.body)
 	return w.updated("vendor", now, next, nil, func() {})
 }

@@ -6,6 +6,7 @@ package testkit
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -130,5 +131,15 @@ func Golden(t testing.TB, name, got string) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got; run the test with -update if this is meant):\n%s", path, diff)
+	}
+}
+
+// CompareCalls calls fn with each key of want and compares the result with its value.
+func CompareCalls[In comparable, Out comparable](t *testing.T, fn func(In) Out, want map[In]Out) {
+	t.Helper()
+	for in, out := range want {
+		if got := fn(in); got != out {
+			t.Errorf("%.100q: got %.200q, want %.200q", fmt.Sprint(in), fmt.Sprint(got), fmt.Sprint(out))
+		}
 	}
 }

@@ -98,20 +98,20 @@ func New(now func() time.Time, capacity int) *Limiter {
 // rate_limit_exceeded). A new rate applies immediately, but a higher one does not
 // fill the bucket.
 func (l *Limiter) Allow(subject string, rate Rate) Decision {
-	rate = rate.bounded()
-	d, ok := l.shard(subject).allow(subject, rate)
-	if !ok {
-		d, _ = l.overflow.allow("", rate)
-	}
-	return d
+	return l.decide((*shard).allow, subject, rate)
 }
 
 // Peek returns the decision of Allow without taking a request or adding the subject.
 func (l *Limiter) Peek(subject string, rate Rate) Decision {
+	return l.decide((*shard).peek, subject, rate)
+}
+
+// decide asks the subject's shard, or the overflow if that has no place for the subject.
+func (l *Limiter) decide(ask func(*shard, string, Rate) (Decision, bool), subject string, rate Rate) Decision {
 	rate = rate.bounded()
-	d, ok := l.shard(subject).peek(subject, rate)
+	d, ok := ask(l.shard(subject), subject, rate)
 	if !ok {
-		d, _ = l.overflow.peek("", rate)
+		d, _ = ask(l.overflow, "", rate)
 	}
 	return d
 }

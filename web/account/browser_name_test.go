@@ -3,11 +3,13 @@ package account
 import (
 	"strings"
 	"testing"
+
+	"govsvc/internal/testkit"
 )
 
 func TestBrowserName(t *testing.T) {
 	t.Parallel()
-	for userAgent, want := range map[string]string{
+	testkit.CompareCalls(t, browserName, map[string]string{
 		"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0":                                                                  "Firefox on Linux",
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36":                         "Chrome on Windows",
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0":           "Edge on Windows",
@@ -19,9 +21,5 @@ func TestBrowserName(t *testing.T) {
 		"":                                "Unknown browser",
 		"<script>alert(1)</script>":       "Unknown browser",
 		strings.Repeat("\xff\x00", 1<<20): "Unknown browser",
-	} {
-		if got := browserName(userAgent); got != want {
-			t.Errorf("%.100q: got %q, want %q", userAgent, got, want)
-		}
-	}
+	})
 }

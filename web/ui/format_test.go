@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db/auth"
+	"govsvc/internal/testkit"
 	"govsvc/web/ui"
 )
 
@@ -86,16 +87,12 @@ func functions() template.FuncMap {
 
 func TestSentence(t *testing.T) {
 	t.Parallel()
-	for message, want := range map[string]string{
+	testkit.CompareCalls(t, ui.Sentence, map[string]string{
 		"":                                 "",
 		"a user's name has 1 character":    "A user's name has 1 character.",
 		"Done!":                            "Done!",
 		"checkins[3].value must be finite": "checkins[3].value must be finite.",
 		"residual_severity must be one":    "residual_severity must be one.",
 		"severity must be one of HIGH":     "Severity must be one of HIGH.",
-	} {
-		if got := ui.Sentence(message); got != want {
-			t.Errorf("%q: %q, want %q", message, got, want)
-		}
-	}
+	})
 }
