@@ -116,8 +116,8 @@ func (s Orgs) ByName(ctx context.Context, name string) (Organisation, error) {
 	return s.byName(ctx, name, " AND removed_at IS NULL")
 }
 
-// ByNameWithRemoved finds an organisation by name, even a removed one, because its audit log
-// remains.
+// ByNameWithRemoved finds an organisation by name, even a removed one, because its
+// audit log remains.
 func (s Orgs) ByNameWithRemoved(ctx context.Context, name string) (Organisation, error) {
 	return s.byName(ctx, name, "")
 }

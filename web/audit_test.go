@@ -88,8 +88,8 @@ func TestAudit(t *testing.T) {
 	c.expect(c.get("/audit?actor="+strings.Repeat("x", 201)), 400, "at most 200 characters")
 }
 
-// TestAudit_ExplainsEvents checks that each event shows the actor, the action, the record, and
-// the old and new values.
+// TestAudit_ExplainsEvents checks that each event shows the actor, the action, the
+// record, and the old and new values.
 func TestAudit_ExplainsEvents(t *testing.T) {
 	t.Parallel()
 	h, risk, key := harnessWithEvents(t)
@@ -157,8 +157,8 @@ func TestAudit_NeedsPlan(t *testing.T) {
 	}
 }
 
-// TestVerify_FindsChange checks that the page reports that the log is intact. After an event
-// is altered, the page reports the position of that event.
+// TestVerify_FindsChange checks that the page reports that the log is intact. After an
+// event is altered, the page reports the position of that event.
 func TestVerify_FindsChange(t *testing.T) {
 	t.Parallel()
 	h, risk, _ := harnessWithEvents(t)
@@ -192,8 +192,8 @@ func TestVerify_FindsChange(t *testing.T) {
 	c.expect(r, 200, "The audit log is broken", fmt.Sprintf("Event %d or the event before it was altered", position), forged, fmt.Sprintf("%d events before are unaltered", position-1), "!intact")
 }
 
-// TestVerify_FindsShortenedLog checks that the verification reports events that are missing at
-// the end.
+// TestVerify_FindsShortenedLog checks that the verification reports events that are
+// missing at the end.
 func TestVerify_FindsShortenedLog(t *testing.T) {
 	t.Parallel()
 	h, _, _ := harnessWithEvents(t)

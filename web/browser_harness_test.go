@@ -333,9 +333,9 @@ var views = []view{
 var checkedPages sync.Map
 
 // checkPage checks the page in each view. No accessibility rule may be broken, and
-// neither the page nor a list may extend beyond the right edge. A page with the same HTML as an earlier one
-// is not checked again. With GOVSVC_SCREENSHOTS=FOLDER it saves screenshots in that
-// folder.
+// neither the page nor a list may extend beyond the right edge. A page with the same
+// HTML as an earlier one is not checked again. With GOVSVC_SCREENSHOTS=FOLDER it saves
+// screenshots in that folder.
 func (b *browser) checkPage(name string) {
 	b.t.Helper()
 	html := strings.ReplaceAll(evaluate[string](b, "document.documentElement.outerHTML"), b.url, "")
@@ -397,9 +397,9 @@ var axeScript = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile("../.ci/browser/node_modules/axe-core/axe.min.js")
 })
 
-// axe checks the accessibility of the page by some rules. It excludes Swagger UI, which this project
-// does not maintain. Without axe-core it checks nothing. In CI it fails the test
-// instead.
+// axe checks the accessibility of the page by some rules. It excludes Swagger UI, which
+// this project does not maintain. Without axe-core it checks nothing. In CI it fails
+// the test instead.
 func (b *browser) axe(name, rules string) {
 	b.t.Helper()
 	script, err := axeScript()

@@ -19,8 +19,8 @@ import (
 // plainKey matches an API key in plain text.
 var plainKey = regexp.MustCompile(`gds_(?:live|test)_[0-9A-Za-z]{52}`)
 
-// TestKeys_MintToRevoke creates, uses, rotates and revokes a key. The page shows the key once, and
-// the audit log names the user.
+// TestKeys_MintToRevoke creates, uses, rotates and revokes a key. The page shows the
+// key once, and the audit log names the user.
 func TestKeys_MintToRevoke(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -126,8 +126,8 @@ func TestKeys_RefuseForm(t *testing.T) {
 	}
 }
 
-// TestKeys_OfAnotherOrganisation checks that the keys of an organisation are not accessible from
-// another one.
+// TestKeys_OfAnotherOrganisation checks that the keys of an organisation are not
+// accessible from another one.
 func TestKeys_OfAnotherOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -199,8 +199,8 @@ func (h *harness) execSQL(statement string, args ...any) {
 	}
 }
 
-// TestKeys_ExampleCommand checks that the page shows an example command that the scopes of the key
-// allow. For a key without read access, the command only checks the key.
+// TestKeys_ExampleCommand checks that the page shows an example command that the scopes
+// of the key allow. For a key without read access, the command only checks the key.
 func TestKeys_ExampleCommand(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -109,8 +109,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestOverview_WithoutRecords checks that without records the overview shows the next steps that
-// the user's role allows.
+// TestOverview_WithoutRecords checks that without records the overview shows the next
+// steps that the user's role allows.
 func TestOverview_WithoutRecords(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -160,8 +160,8 @@ func TestOverview_EscapesTexts(t *testing.T) {
 	expectEscaped(t, "/", r)
 }
 
-// TestOverview_RecentChanges checks that the overview lists recent changes to records, with the
-// changed fields and the user. It omits sign-ins.
+// TestOverview_RecentChanges checks that the overview lists recent changes to records,
+// with the changed fields and the user. It omits sign-ins.
 func TestOverview_RecentChanges(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

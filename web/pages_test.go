@@ -122,8 +122,8 @@ func (h *harness) auditLog() string {
 	return log.String()
 }
 
-// TestRoutes_RefuseAnotherOrigin checks that an action that another site requests is refused, even
-// in the browser of an admin.
+// TestRoutes_RefuseAnotherOrigin checks that an action that another site requests is
+// refused, even in the browser of an admin.
 func TestRoutes_RefuseAnotherOrigin(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -215,7 +215,8 @@ func expectEscaped(t *testing.T, what string, r response) {
 	}
 }
 
-// TestRoutes_UnknownPath checks that browsers get an error page, and programs the error envelope.
+// TestRoutes_UnknownPath checks that browsers get an error page, and programs the error
+// envelope.
 func TestRoutes_UnknownPath(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -280,8 +281,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestInternalError_IsLogged checks that an internal error is logged. The page shows only the
-// request's id.
+// TestInternalError_IsLogged checks that an internal error is logged. The page shows
+// only the request's id.
 func TestInternalError_IsLogged(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -33,8 +33,9 @@ func TestRouterRedirects(t *testing.T) {
 	}
 }
 
-// TestRecords_OfAnotherOrganisation checks that records of another organisation can't be read or
-// changed, with any role. The response is the same as for a record that does not exist.
+// TestRecords_OfAnotherOrganisation checks that records of another organisation can't
+// be read or changed, with any role. The response is the same as for a record that does
+// not exist.
 func TestRecords_OfAnotherOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -94,8 +95,8 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// TestRecordForm_EscapesEntries checks that names entered by admins and editors are escaped on
-// every page and in the file names of downloads.
+// TestRecordForm_EscapesEntries checks that names entered by admins and editors are
+// escaped on every page and in the file names of downloads.
 func TestRecordForm_EscapesEntries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -142,8 +142,8 @@ func TestRecordForm_Changes(t *testing.T) {
 	c.expect(c.post(kpi, "status", "retired"), 405)
 }
 
-// TestRecordForm_LoweredRiskNeedsReason checks that a lower rating requires a reason, which is kept as
-// evidence.
+// TestRecordForm_LoweredRiskNeedsReason checks that a lower rating requires a reason,
+// which is kept as evidence.
 func TestRecordForm_LoweredRiskNeedsReason(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -11,8 +11,8 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestRepeatedChange_ChangesNothing sends each form of a change twice. The second request changes nothing:
-// the audit log, the records and their times stay the same.
+// TestRepeatedChange_ChangesNothing sends each form of a change twice. The second
+// request changes nothing: the audit log, the records and their times stay the same.
 func TestRepeatedChange_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -84,7 +84,8 @@ func TestStatus(t *testing.T) {
 	c.expect(c.get("/status"), 200, "<code>copy.db</code>", "The last backup failed", "!"+filepath.Dir(folder), "!"+os.TempDir())
 }
 
-// TestStatus_ReportsDeliveries checks that the page reports late deliveries and dead letters.
+// TestStatus_ReportsDeliveries checks that the page reports late deliveries and dead
+// letters.
 func TestStatus_ReportsDeliveries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -44,8 +44,8 @@ func TestFirstAdmin_OnlyOne(t *testing.T) {
 	}
 }
 
-// TestCookies_PlantedAreReplaced checks that cookies planted before a sign-in have no effect. A
-// sign-in always creates a new session token.
+// TestCookies_PlantedAreReplaced checks that cookies planted before a sign-in have no
+// effect. A sign-in always creates a new session token.
 func TestCookies_PlantedAreReplaced(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -64,8 +64,9 @@ func TestCookies_PlantedAreReplaced(t *testing.T) {
 	victim.expect(victim.get("/account"), 303)
 }
 
-// TestSignIn_FirstStepAlone checks that the ticket of the first sign-in step gives access to no
-// page. The ticket is valid once, and a change of the password invalidates it.
+// TestSignIn_FirstStepAlone checks that the ticket of the first sign-in step gives
+// access to no page. The ticket is valid once, and a change of the password invalidates
+// it.
 func TestSignIn_FirstStepAlone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -106,8 +107,8 @@ func TestSignIn_FirstStepAlone(t *testing.T) {
 	}
 }
 
-// TestSignIn_CodesRunOut checks that a client that knows only the password has few attempts at
-// the code. All tickets and addresses share one limit.
+// TestSignIn_CodesRunOut checks that a client that knows only the password has few
+// attempts at the code. All tickets and addresses share one limit.
 func TestSignIn_CodesRunOut(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{trusted: "127.0.0.0/8"})
@@ -131,8 +132,8 @@ func TestSignIn_CodesRunOut(t *testing.T) {
 	}
 }
 
-// TestRoles_LostInEverySession checks that a user loses the rights of a role with the next request
-// after the role was changed, in every session.
+// TestRoles_LostInEverySession checks that a user loses the rights of a role with the
+// next request after the role was changed, in every session.
 func TestRoles_LostInEverySession(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -38,8 +38,8 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// TestStatic_NothingInline checks that templates contain no inline script or style, which the
-// content security policy would block.
+// TestStatic_NothingInline checks that templates contain no inline script or style,
+// which the content security policy would block.
 func TestStatic_NothingInline(t *testing.T) {
 	t.Parallel()
 	files, err := web.Files()

@@ -129,8 +129,8 @@ func TestUploads_EndWithSession(t *testing.T) {
 	}
 }
 
-// TestUploads_LimitTexts checks that the text fields of an upload have the size limit of any
-// form, independent of the limit for files.
+// TestUploads_LimitTexts checks that the text fields of an upload have the size limit
+// of any form, independent of the limit for files.
 func TestUploads_LimitTexts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -156,7 +156,8 @@ func TestUploads_LimitTexts(t *testing.T) {
 	}
 }
 
-// TestImport_RefusesLongOnes checks that an import is refused if it would block other writes for long.
+// TestImport_RefusesLongOnes checks that an import is refused if it would block other
+// writes for long.
 func TestImport_RefusesLongOnes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})

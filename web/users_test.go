@@ -69,8 +69,9 @@ func TestUsers_LastAdmin(t *testing.T) {
 	c.expect(c.get("/users"), 403)
 }
 
-// TestUsers_OwnUser checks an admin's page about their own user. Changes that need a further
-// proof are only possible in the account. Removal and sign-out end the own session.
+// TestUsers_OwnUser checks an admin's page about their own user. Changes that need a
+// further proof are only possible in the account. Removal and sign-out end the own
+// session.
 func TestUsers_OwnUser(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -106,7 +107,8 @@ func TestUsers_LostSecondFactor(t *testing.T) {
 	back.follow(back.post("/signin", "name", "viewer", "password", password), "/")
 }
 
-// TestUsers_EscapeNames checks that the name of a user is escaped, including within sentences.
+// TestUsers_EscapeNames checks that the name of a user is escaped, including within
+// sentences.
 func TestUsers_EscapeNames(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -39,8 +39,9 @@ func (h *harness) subscriptions() []delivery.SubscriptionSummary {
 	return list
 }
 
-// TestWebhooks_AddToDelete creates, tests, changes, pauses, resumes and deletes a webhook. It
-// also rotates the secret, which is shown once. The audit log names the user.
+// TestWebhooks_AddToDelete creates, tests, changes, pauses, resumes and deletes a
+// webhook. It also rotates the secret, which is shown once. The audit log names the
+// user.
 func TestWebhooks_AddToDelete(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -212,8 +213,8 @@ func TestDeliveryLog(t *testing.T) {
 	c.expect(c.get(page), 404)
 }
 
-// TestDeliveryLog_RequestAsSent checks that the page of a delivery shows the headers that were
-// sent, without the signatures.
+// TestDeliveryLog_RequestAsSent checks that the page of a delivery shows the headers
+// that were sent, without the signatures.
 func TestDeliveryLog_RequestAsSent(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -267,8 +268,8 @@ func TestWebhooks_Limit(t *testing.T) {
 	}
 }
 
-// TestDeliveryLog_ExplainsFullQueue checks that the page explains why a full queue made a delivery a dead
-// letter.
+// TestDeliveryLog_ExplainsFullQueue checks that the page explains why a full queue made
+// a delivery a dead letter.
 func TestDeliveryLog_ExplainsFullQueue(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -48,8 +48,8 @@ func (f *fixture) confirmFactor(s *auth.Session, code string) ([]string, error) 
 	return codes, f.renew(s, token, err)
 }
 
-// TestAccount_RenewsSession checks that a change of the password or of the second factor gives
-// the session another token and ends the other sessions of the user.
+// TestAccount_RenewsSession checks that a change of the password or of the second
+// factor gives the session another token and ends the other sessions of the user.
 func TestAccount_RenewsSession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -92,8 +92,8 @@ func TestAccount_RenewsSession(t *testing.T) {
 	}
 }
 
-// TestAccount_Confirm checks that a password or a code is fresh for ten minutes. Attempts are
-// limited, and the audit log records them.
+// TestAccount_Confirm checks that a password or a code is fresh for ten minutes.
+// Attempts are limited, and the audit log records them.
 func TestAccount_Confirm(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

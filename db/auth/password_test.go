@@ -124,7 +124,8 @@ func TestPasswords_Change(t *testing.T) {
 	)
 }
 
-// TestPasswords_ChangeIsThrottled checks that a session does not help to guess the password.
+// TestPasswords_ChangeIsThrottled checks that a session does not help to guess the
+// password.
 func TestPasswords_ChangeIsThrottled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -112,8 +112,8 @@ func TestSecondFactor(t *testing.T) {
 	)
 }
 
-// TestSecondFactor_Vectors checks the codes of RFC 6238, appendix B, for SHA-1: the last six
-// of the eight digits.
+// TestSecondFactor_Vectors checks the codes of RFC 6238, appendix B, for SHA-1: the
+// last six of the eight digits.
 func TestSecondFactor_Vectors(t *testing.T) {
 	t.Parallel()
 	for second, code := range map[int64]string{
@@ -192,8 +192,8 @@ func TestSecondFactor_CodeIsValidOnce(t *testing.T) {
 	}
 }
 
-// TestSecondFactor_ParallelCode checks that one of several parallel calls with the same code
-// succeeds.
+// TestSecondFactor_ParallelCode checks that one of several parallel calls with the same
+// code succeeds.
 func TestSecondFactor_ParallelCode(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -361,7 +361,8 @@ func TestSecondFactor_Throttled(t *testing.T) {
 	}
 }
 
-// TestSecondFactor_TwoSessions checks that only one of two sessions sets up a second factor.
+// TestSecondFactor_TwoSessions checks that only one of two sessions sets up a second
+// factor.
 func TestSecondFactor_TwoSessions(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -63,8 +63,8 @@ func TestSignIn(t *testing.T) {
 	)
 }
 
-// TestSignIn_SameMessage checks that the message is the same for a wrong password and for an
-// unknown name.
+// TestSignIn_SameMessage checks that the message is the same for a wrong password and
+// for an unknown name.
 func TestSignIn_SameMessage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
