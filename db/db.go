@@ -126,7 +126,7 @@ func closed(options Options) *DB {
 func (d *DB) open(ctx context.Context, path string) (err error) {
 	var migrated error
 	d.engine, err = sqlite.Open(ctx, sqlite.Options{
-		Path: path, ApplicationID: applicationID, MustExist: d.options.MustExist, Wait: d.options.Wait, Now: d.Now,
+		Path: path, ApplicationID: applicationID, OwnerColumn: "org_id", MustExist: d.options.MustExist, Wait: d.options.Wait, Now: d.Now,
 		Prepare: func(ctx context.Context, file *sqlite.DB) error {
 			migrated = migration{d, file}.run(ctx)
 			return migrated

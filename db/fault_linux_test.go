@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -115,7 +116,13 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 	}
 	for i := range 6 {
 		name := fmt.Sprintf("R-%d", i)
+		version, _ := store.File.DataVersion() // 0 if the disk fails
+		ctx, reads := store.File.Record(t.Context(), version)
+		_, held := store.List(ctx, org, resource.Risk, db.ListQuery{Limit: 100})
 		work(name, testdb.AddRisk(t.Context(), store, name))
+		if version, _ = store.File.DataVersion(); held == nil && slices.Contains(acknowledged, name) && reads.Valid(version) {
+			t.Errorf("point %d: a list without %s is still valid", n, name)
+		}
 	}
 	var group sync.WaitGroup
 	for i := range 4 { // which share transactions

@@ -13,6 +13,8 @@ import (
 type (
 	// Watch reports commits to the file by any process.
 	Watch = sqlite.Watch
+	// Reads records what reads depend on.
+	Reads = sqlite.Reads
 	// WriteStats describes the write transactions since the file was opened.
 	WriteStats = sqlite.WriteStats
 	// Histogram counts values by bounds.
@@ -70,16 +72,23 @@ func (f File) ReleaseFreeSpace(ctx context.Context) (bytes int64, err error) {
 }
 
 // DataVersion returns a number that grows with every commit to the file, by this
-// process or another. What was read while it had a value is valid as long as it has
-// that value. It takes a few microseconds.
-func (f File) DataVersion(ctx context.Context) (int64, error) {
-	n, err := f.db.engine.DataVersion(ctx)
+// process or another. What was read while it had a value is valid as long as it
+// has that value. It is 0 if the state of the file is not known now. It takes some
+// nanoseconds.
+func (f File) DataVersion() (int64, error) {
+	n, err := f.db.engine.DataVersion()
 	return n, StoreError(err)
 }
 
+// Record returns a context whose reads are recorded, and the record. The data version
+// must have been asked for before.
+func (f File) Record(ctx context.Context, dataVersion int64) (context.Context, *Reads) {
+	return f.db.engine.Record(ctx, dataVersion)
+}
+
 // Watch starts to watch the file for commits of any process.
-func (f File) Watch(ctx context.Context) (*Watch, error) {
-	w, err := f.db.engine.Watch(ctx)
+func (f File) Watch() (*Watch, error) {
+	w, err := f.db.engine.Watch()
 	return w, StoreError(err)
 }
 

@@ -152,8 +152,8 @@ func putMembers(tx *Tx, r *storedResource, before storedRow, record Record) (Put
 		}
 	}
 	set := columnSetOf(tx, r, differ)
-	args := make([]any, 0, 3+len(set.names))
-	args, err := set.values(append(args, before.seq, stampOf(tx, record, "updated_at"), tx.At()), differ)
+	args := make([]any, 0, 4+len(set.names))
+	args, err := set.values(append(args, before.seq, stampOf(tx, record, "updated_at"), tx.At(), tx.Org), differ)
 	if err != nil {
 		return done, err
 	}

@@ -47,7 +47,7 @@ func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	}
 	if done.Outcome == Unchanged {
 		done.Outcome, done.Changes = Updated, audit.Changes{}
-		if _, err := tx.Exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", existing.seq, stampOf(tx, record, "updated_at"), tx.At()); err != nil {
+		if _, err := tx.Exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1 AND org_id = ?4", existing.seq, stampOf(tx, record, "updated_at"), tx.At(), tx.Org); err != nil {
 			return done, err
 		}
 	}
@@ -268,7 +268,7 @@ func (tx *Tx) NotifyIncident(id string, n Notification) error {
 	if repeated, err := notifiedBefore(tx, before.seq, at, note); repeated || err != nil {
 		return err
 	}
-	if _, err := tx.Exec("UPDATE incidents SET notified_at = ?, updated_at = ? WHERE seq = ?", at, tx.At(), before.seq); err != nil {
+	if _, err := tx.Exec("UPDATE incidents SET notified_at = ?, updated_at = ? WHERE seq = ? AND org_id = ?", at, tx.At(), before.seq, tx.Org); err != nil {
 		return err
 	}
 	changes := audit.Changes{"notified_at": {From: before.value("notified_at"), To: at}, "notified": {To: n.To}}

@@ -146,6 +146,6 @@ func followLatestPeriod(tx *Tx, kpi int64, at string) error {
 				WHERE c.as_of >= coalesce(kpis.current_as_of, '')
 				UNION ALL SELECT current_value, current_as_of LIMIT 1),
 			updated_at = max(updated_at, ?2)
-		WHERE seq = ?1`, kpi, at)
+		WHERE seq = ?1 AND org_id = ?3`, kpi, at, tx.Org)
 	return err
 }

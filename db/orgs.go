@@ -13,7 +13,7 @@ import (
 )
 
 // Org is the number of an organisation within the file.
-type Org int64
+type Org = sqlite.Owner
 
 // DefaultOrganisation is the name of the organisation of a new file.
 const DefaultOrganisation = "default"

@@ -21,7 +21,7 @@ func TestReady(t *testing.T) {
 	store := testdb.Open(t, db.Options{Path: path, Now: clock.Now})
 	generation := func() int64 {
 		t.Helper()
-		n, err := store.File.DataVersion(t.Context())
+		n, err := store.File.DataVersion()
 		if err != nil {
 			t.Error(err)
 		}

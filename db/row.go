@@ -163,8 +163,8 @@ func replaceMembers(tx *Tx, r *storedResource, seq int64, record Record) (Outcom
 	if len(set.names) == 0 {
 		return Unchanged, nil
 	}
-	args := make([]any, 0, 3+len(set.names))
-	args, err := set.values(append(args, seq, stampOf(tx, record, "updated_at"), tx.At()), record)
+	args := make([]any, 0, 4+len(set.names))
+	args, err := set.values(append(args, seq, stampOf(tx, record, "updated_at"), tx.At(), tx.Org), record)
 	if err != nil {
 		return Unchanged, err
 	}
@@ -258,13 +258,13 @@ func (s *columnSet) prepare() {
 	for i, name := range s.names {
 		names += ", " + name
 		marks += ", ?"
-		numbers[i] = fmt.Sprintf("?%d", i+4)
+		numbers[i] = fmt.Sprintf("?%d", i+5)
 		assigns[i] = name + " = " + numbers[i]
 	}
 	s.insert = "INSERT INTO " + r.Table + " (org_id, id, created_at, updated_at" + names + ") VALUES (?, ?, ?, ?" + marks + ")"
 	s.insertUnless = s.insert + " ON CONFLICT (org_id, " + strings.Join(r.Key, ", ") + ") DO NOTHING"
 	s.update = "UPDATE " + r.Table + " SET updated_at = iif(?2 > updated_at, ?2, ?3), " + strings.Join(assigns, ", ") +
-		" WHERE seq = ?1 AND (" + strings.Join(s.names, ", ") + ") IS NOT (" + strings.Join(numbers, ", ") + ")"
+		" WHERE seq = ?1 AND org_id = ?4 AND (" + strings.Join(s.names, ", ") + ") IS NOT (" + strings.Join(numbers, ", ") + ")"
 }
 
 // values appends the columns' values to args.

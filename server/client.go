@@ -178,9 +178,9 @@ func (req *request) newCaller(key *db.StoredKey, entitlements db.Entitlements) (
 	return caller, nil
 }
 
-// credential returns the key that the request presents, verified. The key is
-// read again after every commit to the file, so that a revocation or a change of
-// plan by any process has effect immediately.
+// credential returns the key that the request presents, verified. The key is read
+// again after every commit that may have changed its row or its organisation, so
+// that a revocation or a change of plan by any process has effect immediately.
 func (req *request) credential() (*db.StoredKey, error) {
 	presented := bearer(req.r.Header.Values("Authorization"))
 	if presented == "" {
@@ -194,7 +194,7 @@ func (req *request) credential() (*db.StoredKey, error) {
 		return nil, &api.Error{Code: api.MissingCredential, Message: "send the API key as `Authorization: Bearer <API_KEY>`"}
 	}
 	// without a data version the key is read for every request
-	if version, err := req.server.Store.File.DataVersion(req.r.Context()); err == nil {
+	if version, err := req.server.Store.File.DataVersion(); err == nil {
 		req.dataVersion = version
 	}
 	key, err := req.server.verifier.verify(req.r.Context(), presented, req.dataVersion, req.address, req.chargeGuess)

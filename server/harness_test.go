@@ -109,6 +109,7 @@ func openWaiting(t testing.TB, path string, c *testkit.Clock, wait time.Duration
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
+	testdb.Verify(t, store)
 	return store
 }
 

@@ -63,12 +63,26 @@ func (w *writer) emptyReplicatedWAL() {
 		// again; what was written is safe in the log.
 		return
 	}
+	w.db.versions.suspend() // the pragma changes the header of the WAL index
 	for _, pragma := range []string{
 		fmt.Sprintf("PRAGMA busy_timeout = %d", replicatedWALWait.Milliseconds()),
 		"PRAGMA wal_checkpoint(TRUNCATE)",
 		fmt.Sprintf("PRAGMA busy_timeout = %d", w.db.options.Wait.Milliseconds()),
 	} {
 		_ = w.conn.runOnce(background, pragma)
+	}
+	w.attribute(true)
+}
+
+// checkpointFrames is the length of the log at which the writer moves it into the file. It
+// is SQLite's own.
+const checkpointFrames = 1000
+
+// checkpoint moves a long log into the file, as far as readers allow it. SQLite would do
+// it within the COMMIT, and the data version would not be known during that time.
+func (w *writer) checkpoint() {
+	if w.commits.checkpoints && w.commits.frames >= checkpointFrames {
+		_ = w.conn.runOnce(background, "PRAGMA wal_checkpoint(PASSIVE)") // the next commit tries again
 	}
 }
 

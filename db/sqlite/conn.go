@@ -23,6 +23,8 @@ type conn struct {
 	arguments  []driver.NamedValue   // of the statement about to run
 	failed     bool                  // a statement failed; a new connection may do better
 	trace      func(query string)    // nil unless a test watches the statements
+	// observe is called with each statement before it runs; it may be nil.
+	observe func(s *statement, args []any)
 }
 
 // maxStatements bounds the cached statements of a connection, of about 20 KB
@@ -33,8 +35,14 @@ const maxStatements = 1000
 // statement is a prepared statement.
 type statement struct {
 	prepared
+	text    string
 	reading bool // its result is being read, so that it cannot run again yet
 	cached  bool
+
+	footprint  *footprint // nil until it is needed
+	generation int64      // of footprints
+	touched    touch      // what the statement last added to touched.set
+	batch      int64      // of touched
 }
 
 type prepared interface {
@@ -196,6 +204,9 @@ func (c *conn) prepare(query string, args []any, cached bool) (*statement, []dri
 	}
 	known := c.statements[query]
 	if known != nil && !known.reading {
+		if c.observe != nil {
+			c.observe(known, args)
+		}
 		return known, values, nil
 	}
 	if cached = cached && known == nil; cached && len(c.statements) >= maxStatements && c.reading == 0 {
@@ -207,9 +218,12 @@ func (c *conn) prepare(query string, args []any, cached bool) (*statement, []dri
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &statement{prepared: made.(prepared), cached: cached}
+	s := &statement{prepared: made.(prepared), text: query, cached: cached}
 	if cached {
 		c.statements[query] = s
+	}
+	if c.observe != nil {
+		c.observe(s, args)
 	}
 	return s, values, nil
 }

@@ -88,7 +88,7 @@ func readHead(path string, applicationID uint32) (sqlite, ours bool, err error) 
 }
 
 // Owns reports whether a file, by any of its names, is the database file, its
-// log or the log's index.
+// log or the WAL index.
 func (d *DB) Owns(file fs.FileInfo) bool {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if own, err := os.Stat(d.Path() + suffix); err == nil && os.SameFile(own, file) {

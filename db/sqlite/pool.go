@@ -14,6 +14,7 @@ var background = context.Background()
 // Pool is a bounded number of connections for reading, with their cached
 // statements. It opens a connection when a read needs one.
 type Pool struct {
+	db            *DB
 	dsn           string
 	interruptible bool
 	slots         chan struct{} // one for each connection that may exist
@@ -24,8 +25,8 @@ type Pool struct {
 	active sync.WaitGroup // reads under way
 }
 
-func newPool(dsn string, size int, interruptible bool) *Pool {
-	return &Pool{dsn: dsn, interruptible: interruptible, slots: make(chan struct{}, size)}
+func newPool(d *DB, mode string, size int, interruptible bool) *Pool {
+	return &Pool{db: d, dsn: d.dsn(mode), interruptible: interruptible, slots: make(chan struct{}, size)}
 }
 
 // Row reads the first row of a query. Its Scan returns ErrNoRows if there is none. If the
@@ -129,7 +130,11 @@ func (p *Pool) use(ctx context.Context, read func(*conn) error) error {
 		p.idle = append(p.idle, c)
 		p.mutex.Unlock()
 	}()
+	if r := recorded(ctx); r != nil {
+		c.observe = func(s *statement, args []any) { r.observe(p.db, s, args) }
+	}
 	err = read(c)
+	c.observe = nil
 	returned = true
 	return err
 }

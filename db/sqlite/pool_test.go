@@ -154,32 +154,3 @@ func TestPool_Snapshot(t *testing.T) {
 		t.Errorf("%d rows are stored", n)
 	}
 }
-
-// TestDataVersion grows with a commit of this process or of another one.
-func TestDataVersion(t *testing.T) {
-	t.Parallel()
-	path := newPath(t)
-	d, other := openPath(t, path, time.Minute), openPath(t, path, time.Minute)
-	version := func() int64 {
-		t.Helper()
-		n, err := d.DataVersion(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	last := version()
-	if again := version(); again != last {
-		t.Errorf("%d became %d without a commit", last, again)
-	}
-	for i, writer := range []*DB{d, other} {
-		if err := add(t.Context(), writer, strings.Repeat("x", i+1)); err != nil {
-			t.Fatal(err)
-		}
-		if now := version(); now <= last {
-			t.Errorf("writer %d: %d became %d", i, last, now)
-		} else {
-			last = now
-		}
-	}
-}

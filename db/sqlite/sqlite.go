@@ -32,6 +32,8 @@ type Options struct {
 	ApplicationID uint32
 	// MustExist refuses to create a file.
 	MustExist bool
+	// OwnerColumn is the column with the owner of a row, in tables that have it; see Owner.
+	OwnerColumn string
 	// Wait bounds how long a statement or a write waits for a lock.
 	Wait time.Duration
 	// Now is the clock; nil is time.Now.
@@ -70,11 +72,11 @@ type DB struct {
 	// Bulk runs reads of whole tables.
 	Bulk *Pool
 
-	options     Options
-	access      Access
-	writer      writer
-	dataVersion dataVersion
-	frozen      atomic.Bool
+	options  Options
+	access   Access
+	writer   writer
+	versions versions
+	frozen   atomic.Bool
 }
 
 // Open opens a file. It creates the file where there is none. The file and the
@@ -112,7 +114,7 @@ func OpenToRead(ctx context.Context, options Options, access Access) (*DB, error
 	if access == QueryOnly {
 		mode = "rw" // see dsn
 	}
-	d.Lookups = newPool(d.dsn(mode), lookupsAtOnce, true)
+	d.Lookups = newPool(d, mode, lookupsAtOnce, true)
 	d.Frequent, d.Searches, d.Bulk = d.Lookups, d.Lookups, d.Lookups
 	return d, nil
 }
@@ -121,7 +123,9 @@ func closed(options Options) *DB {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &DB{options: options}
+	d := &DB{options: options}
+	d.versions.db, d.versions.footprints.db = d, d
+	return d
 }
 
 func open(ctx context.Context, options Options) (*DB, error) {
@@ -150,10 +154,10 @@ func (d *DB) open(ctx context.Context) error {
 	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
 		return errors.Join(ErrReplaced, err)
 	}
-	d.Frequent = newPool(d.dsn("ro"), lookupsAtOnce, false)
-	d.Lookups = newPool(d.dsn("ro"), lookupsAtOnce, false)
-	d.Searches = newPool(d.dsn("ro"), searchesAtOnce, true)
-	d.Bulk = newPool(d.dsn("ro"), bulkAtOnce, true)
+	d.Frequent = newPool(d, "ro", lookupsAtOnce, false)
+	d.Lookups = newPool(d, "ro", lookupsAtOnce, false)
+	d.Searches = newPool(d, "ro", searchesAtOnce, true)
+	d.Bulk = newPool(d, "ro", bulkAtOnce, true)
 	if d.options.Prepare != nil {
 		if err := d.options.Prepare(ctx, d); err != nil {
 			return err
@@ -256,7 +260,7 @@ func (d *DB) dsn(mode string) string {
 // Close waits for the reads and the write transaction under way, and closes the
 // file. Later calls fail with ErrClosed. A write request must not call Close.
 func (d *DB) Close() error {
-	d.dataVersion.close()
+	d.versions.close()
 	var err error
 	for _, pool := range []*Pool{d.Frequent, d.Lookups, d.Searches, d.Bulk} {
 		if pool != nil {

@@ -20,7 +20,8 @@ type writer struct {
 	working    sync.Mutex // held by the running transaction, and by close
 	conn       *conn
 	closed     bool
-	stale      bool      // the connection can't write; a new connection may be able to
+	stale      bool // the connection can't write; a new connection may be able to
+	commits    ownCommits
 	replicated bool      // Litestream replicates the file
 	checked    time.Time // when replicated was last updated
 
@@ -66,6 +67,7 @@ func (w *writer) open(ctx context.Context, d *DB) error {
 }
 
 func (w *writer) connect(ctx context.Context) error {
+	w.commits = ownCommits{}
 	var err error
 	if w.conn, err = w.db.connect(ctx, "rw"); err != nil {
 		return err
@@ -238,6 +240,9 @@ func (w *writer) transact() []*writeRequest {
 	started := time.Now()
 	err := w.begin()
 	begun := err == nil
+	if begun {
+		w.trackCommit()
+	}
 	batch := w.take()
 	succeeded := false
 	for _, r := range batch {
@@ -247,11 +252,15 @@ func (w *writer) transact() []*writeRequest {
 		}
 	}
 	committed := false
+	if begun {
+		w.conn.observe = nil
+	}
 	if err == nil && succeeded && !w.db.Frozen() {
-		err = w.do("COMMIT")
+		err = w.commit()
 		committed = err == nil
 	}
 	if committed {
+		w.checkpoint()
 		w.emptyReplicatedWAL()
 		notifyCommitted(batch)
 	} else if begun {

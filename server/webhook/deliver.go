@@ -109,11 +109,10 @@ func NewDeliverer(c Config) *Deliverer {
 // progress, at most Grace, and stores their outcomes. It fails only if it can't
 // start or can't store the last outcomes.
 func (d *Deliverer) Run(ctx context.Context) error {
-	watch, err := d.Store.File.Watch(ctx)
+	watch, err := d.Store.File.Watch()
 	if err != nil {
 		return err
 	}
-	defer watch.Close()
 	return d.run(ctx, func(attempts context.Context) {
 		t := tickers{time.Tick(pollEvery), time.Tick(clockCheckEvery), time.Tick(sweepEvery)}
 		d.requeueAfterClockChange(ctx)

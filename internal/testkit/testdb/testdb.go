@@ -120,6 +120,19 @@ func Options(path string) db.Options {
 	return db.Options{Path: path, Now: testkit.NewClock(testkit.Start).Now, Wait: time.Minute}
 }
 
+// Verify makes the test fail if a write changes a row that its statement did not declare,
+// because responses that were read from the row would stay valid. It does nothing in a
+// benchmark.
+func Verify(t testing.TB, store *db.DB) {
+	t.Helper()
+	if _, measured := t.(*testing.B); measured {
+		return
+	}
+	if err := store.Engine().VerifyTouched(t.Context(), func(problem string) { t.Error(problem) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Open opens a data file and closes it when the test ends. The default path is that of an
 // EmptyFile. The defaults of the clock and of the wait are those of Options.
 func Open(t testing.TB, options db.Options) *db.DB {
@@ -137,6 +150,7 @@ func Open(t testing.TB, options db.Options) *db.DB {
 		t.Fatal(err)
 	}
 	testkit.CloseAfter(t, store.Close)
+	Verify(t, store)
 	return store
 }
 
