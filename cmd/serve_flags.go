@@ -45,7 +45,7 @@ func (o *serveOptions) add(c *cobra.Command) {
 	flags.Var(textValue{&o.contact, "EMAIL|URL", parseContact}, "contact", "e-mail address or URL that the OpenAPI document names as the contact; default: none")
 	flags.Var(listValue{&o.allowOrigins, checkOrigin, "ORIGIN"}, "allow-origin", "another origin of browser pages that may call MCP, besides the service's own; repeatable, or separated by commas")
 	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For and X-Forwarded-Proto count; repeatable, or separated by commas")
-	flags.Var(countValue{&o.answerMemory, 0}, "answer-memory", "megabytes of memory for cached responses, which are valid until the file changes; 0 caches none")
+	flags.Var(countValue{&o.answerMemory, 0}, "answer-memory", "megabytes of memory for cached responses, which are valid until their records change; 0 caches none")
 	flags.Var(countValue{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
 	flags.Var(countValue{&o.maxConnections, 0}, "max-connections", "connections that may be open at once, a quarter of them from one address; 0 is no limit")
 	o.tls.add(c)

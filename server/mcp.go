@@ -112,7 +112,7 @@ func (req *request) callTool(tool *mcp.Tool, arguments []byte) ([]byte, *mcp.Err
 	if err := req.reserve(limit.SmallResponse); err != nil {
 		return req.toolFailure(err), nil
 	}
-	answer, err := req.runRead(tool.Run, api.Input{Query: values, Large: req.reserveLarge, PageBytes: toolPageBytes})
+	answer, reads, err := req.runRead(tool.Run, api.Input{Query: values, Large: req.reserveLarge, PageBytes: toolPageBytes})
 	if err != nil {
 		if refusal := api.Refusal(err); errorStatuses[refusal.Code].status == http.StatusBadRequest {
 			return nil, badArgument(tool, refusal)
@@ -120,7 +120,7 @@ func (req *request) callTool(tool *mcp.Tool, arguments []byte) ([]byte, *mcp.Err
 		return req.toolFailure(err), nil
 	}
 	result := mcp.ToolResult(answer.Body)
-	req.server.cache.Put(req.dataVersion, key, &cachedResponse{Response: api.Response{Body: result}})
+	req.server.cache.Put(req.dataVersion, key, &cachedResponse{Response: api.Response{Body: result}}, reads)
 	return result, nil
 }
 

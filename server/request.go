@@ -91,7 +91,7 @@ func (req *request) run(op *route) (api.Response, error) {
 	return encoded(op.run(req.r.Context(), req.caller, in))
 }
 
-// answerRead answers a read, from the cache if the file has not changed since.
+// answerRead answers a read, from the cache if what it reads has not changed since.
 func (req *request) answerRead(op *route) (api.Response, error) {
 	key := cacheKey{op: op.Operation, query: req.r.URL.RawQuery}
 	useCache := cacheable(op.Operation)
@@ -113,22 +113,24 @@ func (req *request) answerRead(op *route) (api.Response, error) {
 		return api.Response{}, err
 	}
 	in.Large = req.reserveLarge
-	answer, err := req.runRead(op.run, in)
+	answer, reads, err := req.runRead(op.run, in)
 	if err != nil {
 		return answer, err
 	}
 	req.read = newCachedResponse(answer)
 	if useCache {
-		req.server.cache.Put(req.dataVersion, key, req.read)
+		req.server.cache.Put(req.dataVersion, key, req.read, reads)
 	}
 	return answer, nil
 }
 
-// runRead runs a read within the deadline of reads.
-func (req *request) runRead(run api.Operation, in api.Input) (api.Response, error) {
+// runRead runs a read within the deadline of reads, and returns what it depended on.
+func (req *request) runRead(run api.Operation, in api.Input) (api.Response, *db.Reads, error) {
 	ctx, cancel := context.WithTimeout(req.r.Context(), req.server.Deadline)
 	defer cancel()
-	return encoded(run(ctx, req.caller, in))
+	ctx, reads := req.server.Store.File.Record(ctx, req.dataVersion)
+	answer, err := encoded(run(ctx, req.caller, in))
+	return answer, reads, err
 }
 
 // encoded returns the response to a request whose operation has returned.

@@ -34,11 +34,11 @@ type keyUses struct {
 	storedAt time.Time
 }
 
-// verified is a valid key with its row at a data version of the file.
+// verified is a valid key with its row, and what reading the row depended on.
 type verified struct {
-	id          string
-	dataVersion int64
-	key         *db.StoredKey
+	id    string
+	key   *db.StoredKey
+	reads *db.Reads
 }
 
 func newVerifier(store *db.DB) *verifier {
@@ -55,7 +55,7 @@ func (v *verifier) verify(ctx context.Context, presented string, dataVersion int
 	v.mutex.Lock()
 	known := v.known[digest]
 	v.mutex.Unlock()
-	if known.key != nil && known.dataVersion == dataVersion && dataVersion > 0 {
+	if known.key != nil && known.reads.Valid(dataVersion) {
 		return known.key, nil
 	}
 	if known.id == "" {
@@ -68,10 +68,11 @@ func (v *verifier) verify(ctx context.Context, presented string, dataVersion int
 			return nil, err
 		}
 	}
-	key, err := v.store.Keys.ByID(ctx, known.id)
+	recorded, reads := v.store.File.Record(ctx, dataVersion)
+	key, err := v.store.Keys.ByID(recorded, known.id)
 	if err == nil {
 		v.mutex.Lock()
-		v.known[digest] = verified{known.id, dataVersion, key}
+		v.known[digest] = verified{known.id, key, reads}
 		v.mutex.Unlock()
 	}
 	return key, err
