@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	versionSteps = flag.Int("versions.steps", 300, "random steps of TestVersions")
+	versionSteps = flag.Int("versions.steps", 150, "random steps of TestVersions")
 	versionSeed  = flag.Uint64("versions.seed", 0, "seed of TestVersions; 0 is a random one")
 )
 
