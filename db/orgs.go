@@ -12,7 +12,8 @@ import (
 	"govsvc/db/sqlite"
 )
 
-// Org is the number of an organisation within the file.
+// Org is the number of an organisation within the file. As an argument of a statement it
+// also says that the statement uses rows of this organisation only.
 type Org = sqlite.Owner
 
 // DefaultOrganisation is the name of the organisation of a new file.

@@ -124,7 +124,7 @@ func (b *bench) readsDuringWrites(ctx context.Context, out io.Writer, server *pr
 		during = append(during, r)
 	}
 	one, two := median(alone), median(during)
-	_, err := fmt.Fprintf(out, "Readers of the first page on 4 connections: %.0f/s alone, %.0f/s (%.2f) while 200 risks a second are written. Each write invalidates all responses in memory.\n\n",
+	_, err := fmt.Fprintf(out, "Readers of the first page on 4 connections: %.0f/s alone, %.0f/s (%.2f) while 200 risks a second are written. Each write invalidates the page.\n\n",
 		one.rate, two.rate, two.rate/one.rate)
 	return err
 }
