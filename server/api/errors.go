@@ -60,7 +60,8 @@ var codeOf = map[db.Code]Code{
 	db.Invalid:       InvalidParameter,
 	db.InvalidCursor: InvalidCursor,
 	db.Unavailable:   ServiceUnavailable,
-	// only the dashboard's users meet these; their pages say them in full
+	// The operations of the API return only Busy of these. The others are errors of a
+	// sign-in or a search in the dashboard.
 	db.Unauthenticated: MissingCredential,
 	db.CodeNeeded:      MissingCredential,
 	db.Throttled:       RateLimitExceeded,
@@ -69,21 +70,21 @@ var codeOf = map[db.Code]Code{
 	db.SearchBusy:      RateLimitExceeded,
 }
 
-// Refusal gives any error the form that a caller may see. What it does not
-// know becomes an internal_error whose cause is for the log alone.
+// Refusal returns the error that a caller may see. An unknown error becomes an
+// internal_error, and its cause is only logged.
 func Refusal(err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
 		return known
 	}
-	var fault *openapi.ValidationError
-	if errors.As(err, &fault) {
-		return &Error{Code: InvalidParameter, Param: fault.Param, Message: fault.Message}
+	var validation *openapi.ValidationError
+	if errors.As(err, &validation) {
+		return &Error{Code: InvalidParameter, Param: validation.Param, Message: validation.Message}
 	}
 	var stored *db.Error
 	if errors.As(err, &stored) && codeOf[stored.Code] != "" {
 		refusal := &Error{Code: codeOf[stored.Code], Param: stored.Param, Message: stored.Message, Err: stored.Err}
-		if stored.Code == db.Busy { // told apart from a file that can't be used
+		if stored.Code == db.Busy { // so that callers can distinguish it from an unusable file
 			refusal.Err = stored
 		}
 		return refusal

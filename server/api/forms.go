@@ -57,7 +57,7 @@ func FormFields(document *openapi.Document, object string, changing bool) []open
 // out. Two people who change different members therefore don't undo each other's work.
 func FormBody(fields []openapi.Field, values map[string][]string, current Record) (map[string]any, error) {
 	body := map[string]any{}
-	var faults Faults
+	var errs ValidationErrors
 	for _, f := range fields {
 		given := values[f.Name]
 		if len(given) == 0 {
@@ -65,7 +65,7 @@ func FormBody(fields []openapi.Field, values map[string][]string, current Record
 		}
 		text := strings.ReplaceAll(given[len(given)-1], "\r\n", "\n")
 		if !utf8.ValidString(text) {
-			faults = append(faults, openapi.ValidationError{Param: f.Name, Message: f.Name + " must be valid UTF-8"})
+			errs = append(errs, openapi.ValidationError{Param: f.Name, Message: f.Name + " must be valid UTF-8"})
 			continue
 		}
 		value, meant := formValue(f, text, current[f.Name])
@@ -73,8 +73,8 @@ func FormBody(fields []openapi.Field, values map[string][]string, current Record
 			body[f.Name] = value
 		}
 	}
-	if faults != nil {
-		return nil, faults
+	if errs != nil {
+		return nil, errs
 	}
 	return body, nil
 }

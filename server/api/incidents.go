@@ -34,9 +34,9 @@ func NotifyIncident(ctx context.Context, c *Caller, id string, n Notification) e
 		return err
 	}
 	n.To, n.Reference = strings.TrimSpace(n.To), strings.TrimSpace(n.Reference)
-	var faults Faults
+	var errs ValidationErrors
 	add := func(param, text string) {
-		faults = append(faults, openapi.ValidationError{Param: param, Message: param + " " + text})
+		errs = append(errs, openapi.ValidationError{Param: param, Message: param + " " + text})
 	}
 	if n.At.IsZero() {
 		add("at", "is required")
@@ -49,8 +49,8 @@ func NotifyIncident(ctx context.Context, c *Caller, id string, n Notification) e
 			add(text[0], fmt.Sprintf("must be one line of at most %d characters", notificationMost))
 		}
 	}
-	if faults != nil {
-		return faults
+	if errs != nil {
+		return errs
 	}
 	return c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
 		return tx.NotifyIncident(id, db.Notification(n))

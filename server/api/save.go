@@ -15,18 +15,19 @@ import (
 
 var errNoDocument = errors.New("a caller from the dashboard needs the document")
 
-// Faults are all errors of a form, in the order of its fields. As an error it is
-// the first of them.
-type Faults []openapi.ValidationError
+// ValidationErrors are all errors of a form, in the order of its fields. As one error,
+// they are the first of them.
+type ValidationErrors []openapi.ValidationError
 
-func (f Faults) Error() string { return f[0].Message }
+func (v ValidationErrors) Error() string { return v[0].Message }
 
-// Unwrap returns the first fault.
-func (f Faults) Unwrap() error { return &f[0] }
+// Unwrap returns the first error.
+func (v ValidationErrors) Unwrap() error { return &v[0] }
 
-// Submit runs an operation of the API for a form: it checks the body against the
-// document, with Faults for an error, and runs the operation on the record with
-// the id, if it is about one. It checks the caller's plan; pages check the role.
+// Submit runs an operation of the API for a form. It checks the body against the
+// document and returns ValidationErrors if it is not valid. id is that of the record that
+// the operation is about; "" if there is none. Submit checks the caller's plan. Pages
+// check the role.
 func Submit(ctx context.Context, c *Caller, operation, id string, body map[string]any) (Result, error) {
 	if c.Document == nil {
 		return nil, errNoDocument
@@ -57,24 +58,24 @@ func (c *Caller) input(op *openapi.Operation, id string, body map[string]any) (I
 }
 
 // CheckBody checks a body as HTTP does. It returns the members as the schema reads
-// them, or Faults.
+// them, or ValidationErrors.
 func CheckBody(schema *openapi.Schema, body map[string]any) (map[string]any, error) {
 	var given any // null without a body
 	if body != nil {
 		given = body
 	}
-	value, faults := schema.Check(given)
-	if faults != nil {
-		return nil, Faults(faults)
+	value, errs := schema.Check(given)
+	if errs != nil {
+		return nil, ValidationErrors(errs)
 	}
 	members, _ := value.(map[string]any) // all these schemas are objects'
 	return members, nil
 }
 
-// Save creates a record (id is "") or changes the members given of the one with
-// the id, by the rules of the API or, where the API only reads, of an import.
-// What is wrong with a member is returned as Faults or as an *Error that names it.
-// It returns the record's id; a changed signal is a new record.
+// Save creates a record (id is "") or changes the given members of the record with the
+// id. The rules are those of the API or, where the API only reads, those of an import. An
+// error about members is ValidationErrors, or an *Error that names one. Save returns the
+// record's id. A changed signal is a new record.
 func Save(ctx context.Context, c *Caller, object, id string, body map[string]any) (string, error) {
 	r := resource.Find(object)
 	switch {
@@ -125,14 +126,14 @@ func saveCheckin(ctx context.Context, c *Caller, body map[string]any) (string, e
 // ofPoint changes an error about a batch to one about its only point.
 func ofPoint(err error) error {
 	short := func(text string) string { return strings.TrimPrefix(text, checkinPath+".") }
-	if faults, ok := errors.AsType[Faults](err); ok {
-		for i, f := range faults {
-			faults[i] = openapi.ValidationError{Param: short(f.Param), Message: short(f.Message)}
+	if errs, ok := errors.AsType[ValidationErrors](err); ok {
+		for i, f := range errs {
+			errs[i] = openapi.ValidationError{Param: short(f.Param), Message: short(f.Message)}
 			if f.Param == checkinPath {
-				faults[i] = openapi.ValidationError{Param: "key_result_code", Message: "key_result_code is required"}
+				errs[i] = openapi.ValidationError{Param: "key_result_code", Message: "key_result_code is required"}
 			}
 		}
-		return faults
+		return errs
 	}
 	if refusal := Refusal(err); strings.HasPrefix(refusal.Param, checkinPath) {
 		return &Error{Code: refusal.Code, Param: short(refusal.Param), Message: short(refusal.Message), Err: refusal.Err}

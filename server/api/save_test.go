@@ -245,13 +245,13 @@ func TestSave_Refuses(t *testing.T) {
 		}
 	}
 	_, err := api.Save(f.ctx, f.Caller, "risk", "", testkit.Object(t, `{"severity":"x","likelihood":"POSSIBLE"}`))
-	faults, ok := errors.AsType[api.Faults](err)
+	errs, ok := errors.AsType[api.ValidationErrors](err)
 	var fields []string
-	for _, f := range faults {
+	for _, f := range errs {
 		fields = append(fields, f.Param)
 	}
 	if diff := cmp.Diff([]string{"title", "description", "severity"}, fields); !ok || diff != "" {
-		t.Errorf("all faults of one body: %v (-want +got):\n%s", err, diff)
+		t.Errorf("all errors of one body: %v (-want +got):\n%s", err, diff)
 	}
 }
 

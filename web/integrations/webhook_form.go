@@ -75,7 +75,7 @@ func webhookBody(r *page.Request) map[string]any {
 // checkedInput validates a body by the schema of its operation, as the API does.
 func checkedInput(r *page.Request, operation string, body map[string]any) (api.Input, error) {
 	members, err := api.CheckBody(r.Document.Operation(operation).Body, body)
-	if invalid, ok := errors.AsType[api.Faults](err); ok {
+	if invalid, ok := errors.AsType[api.ValidationErrors](err); ok {
 		first := invalid[0]
 		first.Param = ui.FieldName(first.Param)
 		return api.Input{}, &first

@@ -155,9 +155,9 @@ func renderFormError(r *page.Request, form *ui.Form, err error, res *resource.Re
 			form.Hidden[name] = sent
 		}
 	}
-	if invalid, ok := errors.AsType[api.Faults](err); ok {
-		for _, fault := range invalid {
-			form.SetError(ui.FieldName(fault.Param), ui.Sentence(fault.Message))
+	if invalid, ok := errors.AsType[api.ValidationErrors](err); ok {
+		for _, e := range invalid {
+			form.SetError(ui.FieldName(e.Param), ui.Sentence(e.Message))
 		}
 		useLabels(form)
 		return renderForm(r, http.StatusUnprocessableEntity, res, current, title, form)
