@@ -7,8 +7,8 @@ import (
 )
 
 // Audit appends an event to the log of the organisation, in the same transaction. The time
-// of an event is never before that of the previous event, even if the clock is set back, so
-// that collectors can rely on the order.
+// of an event is never before that of the previous event, even if the clock is set back.
+// Collectors rely on that order.
 func (tx *Tx) Audit(e audit.Event) error {
 	head, err := readAuditHead(tx)
 	if err != nil {

@@ -136,8 +136,8 @@ func findCheckin(tx *Tx, _ *storedResource, record Record) (storedRow, error) {
 	return storedRow{seq: at.seq, id: at.id}, err
 }
 
-// followLatestPeriod sets the current value of a key result to that of its latest
-// period, unless it has one of a later period, and the time of its change.
+// followLatestPeriod sets the current value of a key result to that of the latest period
+// with a check-in, and the time of the change. A current value of a later period stays.
 func followLatestPeriod(tx *Tx, kpi int64, at string) error {
 	_, err := tx.Exec(`UPDATE kpis SET
 			(current_value, current_as_of) = (SELECT c.value, c.as_of FROM (

@@ -173,9 +173,8 @@ func sameInteger(given int64, stored driver.Value) bool {
 	return false
 }
 
-// tableColumns reads the columns of each table, the generated ones aside, and what
-// the tables of resources store by default for a member that a record may leave
-// out.
+// tableColumns reads the columns of each table, without the generated ones. For tables of
+// resources it also reads the default values of members that a record may leave out.
 func tableColumns(ctx context.Context, d *DB) (columns map[string][]string, defaults map[string]map[string]any, err error) {
 	columns, defaults = map[string][]string{}, map[string]map[string]any{}
 	resources := map[string]*storedResource{} // by table

@@ -148,13 +148,13 @@ func (b *browsing) start(cursor string) error {
 	if cursor == "" {
 		return nil
 	}
-	sealed, id, err := b.store.Cursors.Decode(b.list, b.org, cursor)
+	decoded, id, err := b.store.Cursors.Decode(b.list, b.org, cursor)
 	if err != nil {
 		return err
 	}
-	text := sealed[2:] // only cursor made it
-	b.back, b.place.id = sealed[:1] == backwards, id
-	switch sealed[1] {
+	text := decoded[2:] // Decode accepts only what the method cursor has encoded
+	b.back, b.place.id = decoded[:1] == backwards, id
+	switch decoded[1] {
 	case 'i':
 		b.place.key, err = strconv.ParseInt(text, 10, 64)
 	case 'r':

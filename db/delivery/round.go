@@ -304,15 +304,15 @@ func SettleAndClaim(ctx context.Context, store *db.DB, settled []Settlement, cla
 // which may take years. It returns their number. It does not change what was claimed
 // since.
 func RequeueAfterClockChange(ctx context.Context, store *db.DB) (n int64, err error) {
-	const ahead = ` FROM deliveries WHERE state = 'pending' AND subscription_seq IN (SELECT seq FROM webhook_subscriptions)
+	const postponed = ` FROM deliveries WHERE state = 'pending' AND subscription_seq IN (SELECT seq FROM webhook_subscriptions)
 		AND due_at > ?1 AND updated_at > ?1 AND due_at >= updated_at`
 	now := db.Timestamp(store.Now())
-	if err := store.Row(ctx, "SELECT EXISTS (SELECT 1"+ahead+")", now).Scan(&n); err != nil || n == 0 {
+	if err := store.Row(ctx, "SELECT EXISTS (SELECT 1"+postponed+")", now).Scan(&n); err != nil || n == 0 {
 		return 0, db.StoreError(err)
 	}
 	err = store.Maintain(ctx, func(tx *db.Tx) error {
 		tx.WakeDeliveries()
-		n, err = tx.Exec("UPDATE deliveries SET due_at = ?1, updated_at = ?1 WHERE (event_seq, subscription_seq) IN (SELECT event_seq, subscription_seq"+ahead+")", tx.At())
+		n, err = tx.Exec("UPDATE deliveries SET due_at = ?1, updated_at = ?1 WHERE (event_seq, subscription_seq) IN (SELECT event_seq, subscription_seq"+postponed+")", tx.At())
 		return err
 	})
 	return n, err

@@ -71,8 +71,8 @@ func UpdateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Object
 	})
 }
 
-// checkURL checks the url of a body, if it has one, before the write begins,
-// because it looks up the host's name and other writers must not wait for that.
+// checkURL checks the url of a body, if it has one. It looks up the host's name, so
+// callers run it before the write begins. Other writers would wait for the lookup.
 func (c *Caller) checkURL(ctx context.Context, body map[string]any) error {
 	url, given := body["url"].(string)
 	if !given {

@@ -54,8 +54,8 @@ type Listener struct {
 // Stats count the connections of a listener.
 type Stats struct {
 	Open      int
-	Displaced int64 // closed to make room
-	Refused   int64 // closed at once for want of room
+	Displaced int64 // idle, and closed so that a new one could open
+	Refused   int64 // closed immediately because a limit was reached
 }
 
 // Listen opens a TCP address for connections within limits.

@@ -40,7 +40,7 @@ var (
 	seconds      = newDesc("write_transaction_seconds", "Time that a write transaction took, the sync of the disk included.")
 	failed       = newDesc("write_transactions_failed_total", "Write transactions that the data file did not take.")
 	open         = newDesc("connections", "Connections that are open.")
-	closed       = newDesc("connections_closed_total", "Connections that were closed for want of room: displaced while no request was under way, or refused at once.", "reason")
+	closed       = newDesc("connections_closed_total", "Connections that were closed because a limit was reached: displaced while no request was in progress, or refused when they opened.", "reason")
 	certificates = newDesc("certificate_end_timestamp_seconds", "When a TLS certificate in use ends.", "name")
 )
 

@@ -44,9 +44,9 @@ var eventHeaders = []string{
 	"WebhookId", "WebhookTimestamp", "WebhookSignature",
 }
 
-// expandEvents turns x-events into the webhooks of OpenAPI 3.1. Each event gets a
-// schema of its data and one of its whole body, and a place in the enumeration
-// of the types that can be subscribed to.
+// expandEvents turns x-events into the webhooks of OpenAPI 3.1. Each event gets a schema of
+// its data and one of its whole body. Its type is added to the enumeration of types that
+// can be subscribed to.
 func expandEvents(doc *yaml.Node) error {
 	schemas := child(doc, "components", "schemas")
 	envelope := take(schemas, "Event") // the base of each event's schema

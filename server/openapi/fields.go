@@ -4,7 +4,7 @@ package openapi
 type Field struct {
 	Name        string
 	Type        string   // "string", "number", "integer", "boolean", "array" or "object"
-	Enum        []string // the valid values; nil if any is
+	Enum        []string // the valid values; nil if there is no such list
 	Format      string   // "date", "date-time", …; "" for plain text
 	MinLength   int      // characters of a text, without white space around it; 0 is no bound
 	MaxLength   int      // characters of a text; 0 is no bound
@@ -17,8 +17,8 @@ type Field struct {
 	Items       []Field // members of an array's objects; nil for an array of plain values
 }
 
-// Fields returns the members of an operation's body, by operationId, or of a type of
-// the data format, in the order of the document, or nil if the name is unknown.
+// Fields returns the members of a body or a record, in the order of the document. The
+// name is an operationId or a type of the data format. It returns nil for other names.
 func (d *Document) Fields(operationOrRecord string) []Field {
 	if op := d.Operation(operationOrRecord); op != nil {
 		if op.Body == nil {

@@ -11,10 +11,10 @@ import (
 // separators are the separators of cells that are recognised.
 const separators = ",;\t"
 
-// csvReader reads the rows of CSV (RFC 4180). Unlike encoding/csv it limits the
-// memory of a row, distinguishes a quoted empty cell from an empty one, and keeps
-// the line ends inside quotes, so that an import reads what was exported
-// (doc/decisions/0012). A line ends in LF, CRLF or CR.
+// csvReader reads the rows of CSV (RFC 4180). A line ends in LF, CRLF or CR. Unlike
+// encoding/csv, it limits the memory of a row (doc/decisions/0012). It also distinguishes
+// a quoted empty cell from an empty one and keeps line ends inside quotes. So an import
+// reads exactly what was exported.
 type csvReader struct {
 	in        *bufio.Reader
 	separator byte
@@ -31,7 +31,7 @@ type csvError struct {
 	reason string
 }
 
-func (b csvError) Error() string { return b.reason }
+func (e csvError) Error() string { return e.reason }
 
 var (
 	errUnclosed = errors.New("has no closing quotation mark")

@@ -11,8 +11,8 @@ import (
 	"govsvc/server/transfer"
 )
 
-// TestRoundTrip_RandomRecords exports and imports generated records of all types. They
-// have all enumerated values, unusual texts, and omit optional members.
+// TestRoundTrip_RandomRecords exports and imports generated records of all types. The
+// records have all enumerated values and unusual texts, and omit some optional members.
 func TestRoundTrip_RandomRecords(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {

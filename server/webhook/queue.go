@@ -17,7 +17,7 @@ const (
 
 const (
 	// prefetch is how many deliveries are claimed for each attempt that may be in
-	// progress to a healthy receiver, so that the next one need not wait for the
+	// progress to a healthy receiver. The next attempt then does not wait for the
 	// disk. deepPrefetch is the number for a fast receiver while there are few
 	// receivers, so that one commit stores many outcomes.
 	prefetch, deepPrefetch = 8, 4 * prefetch
