@@ -55,7 +55,7 @@ the password, and the command neither prompts for one nor reads one.`,
 // false where no user has the name.
 func addMember(ctx context.Context, a *app, name string, role auth.Role) (added bool, err error) {
 	if _, err := os.Stat(a.path); errors.Is(err, fs.ErrNotExist) {
-		return false, nil // CreateUser makes the file
+		return false, nil // adding the user creates the file
 	}
 	err = a.withOrg(ctx, mustExist, func(store *db.DB, org db.Organisation) error {
 		people := auth.New(store)

@@ -43,7 +43,7 @@ func TestSandbox_NeverShowsLiveData(t *testing.T) {
 	t.Cleanup(func() { _ = box.Close() })
 	path := filepath.Join(t.TempDir(), "live.db")
 	s := serveFile(t, path, testkit.NewClock(start), withSandbox(func() (*db.DB, error) { return box.DB, nil }))
-	load(t, s.store, db.DefaultOrganisation, family("CANARY", start))
+	load(t, s.store, db.DefaultOrganisation, sampleOfEachType("CANARY", start))
 	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{
 		Name: "CANARY", Kind: db.TestKey, Scopes: append(readScopes, otherScopes...), PerMinute: new(10_000),
 	})

@@ -16,7 +16,7 @@ import (
 // has the service's format and is never a 500. Only requests with the key have access.
 func FuzzHeaders(f *testing.F) {
 	s := serve(f, func(c *server.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} })
-	load(f, s.store, db.DefaultOrganisation, family("OWN", start))
+	load(f, s.store, db.DefaultOrganisation, sampleOfEachType("OWN", start))
 	key := s.key(f, "read:all", "write:risks")
 	for _, seed := range []string{
 		"Authorization: Bearer KEY\nAccept-Encoding: gzip;q=0.5, *;q=0\nIf-None-Match: W/\"x\", *",

@@ -218,7 +218,7 @@ func TestUpdatedSince_Bounds(t *testing.T) {
 func TestQuery_Refuses(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	load(t, s.store, "default", family("x", start))
+	load(t, s.store, "default", sampleOfEachType("x", start))
 	key := s.key(t, readScopes...)
 	for _, op := range reads(t) {
 		for query, param := range refused(op) {
@@ -279,7 +279,7 @@ func swapCase(s string) string {
 func TestFilters_HostileValues(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	load(t, s.store, "default", family("x", start))
+	load(t, s.store, "default", sampleOfEachType("x", start))
 	key := s.key(t, "read:all")
 	for _, path := range []string{"/signals?type=", "/compliance/obligations?regime_id=", "/kpis?code="} {
 		for _, value := range []string{"nothing", "'; DROP TABLE risks; --", "%", "_", "*", "x\x00", `"`, "☂", strings.Repeat("k", 200)} {

@@ -64,8 +64,8 @@ func newMatrix(t *testing.T) *matrix {
 	t.Helper()
 	s := serve(t, withSandbox(openSandbox(t)), func(c *server.Config) { c.Receivers = webhook.Simulator{} })
 	m := &matrix{service: s, org: organisation(t, s.store, db.DefaultOrganisation), file: testkit.OpenSQL(t, s.store.File.Path()), keys: map[string]string{}}
-	load(t, s.store, db.DefaultOrganisation, family("OWN", start))
-	load(t, s.store, "acme", family("THEIRS", start))
+	load(t, s.store, db.DefaultOrganisation, sampleOfEachType("OWN", start))
+	load(t, s.store, "acme", sampleOfEachType("THEIRS", start))
 	for _, kind := range []string{db.LiveKey, db.TestKey} {
 		_, m.keys[kind] = s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: kind, Scopes: []string{"read:all"}})
 	}

@@ -158,8 +158,8 @@ func sample(object, mark string, n int, at time.Time) db.Record {
 	panic("no sample of " + object)
 }
 
-// family returns one sample of every type that a read returns.
-func family(mark string, at time.Time) []db.Record {
+// sampleOfEachType returns one record of each type that a read returns.
+func sampleOfEachType(mark string, at time.Time) []db.Record {
 	var records []db.Record
 	for _, object := range []string{
 		"assessment", "risk", "signal", "roadmap", "milestone", "compliance_posture", "obligation",

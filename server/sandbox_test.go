@@ -24,7 +24,7 @@ func TestSandbox_ReadsFixtures(t *testing.T) {
 	t.Parallel()
 	sandbox := serveFixtures(t).store
 	s := serve(t, withSandbox(func() (*db.DB, error) { return sandbox, nil }))
-	load(t, s.store, db.DefaultOrganisation, family("CANARY", start))
+	load(t, s.store, db.DefaultOrganisation, sampleOfEachType("CANARY", start))
 	_, test := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Name: "CANARY", Kind: db.TestKey, Scopes: append(readScopes, "read:all")})
 	live := s.key(t, append(readScopes, "read:all")...)
 	for _, op := range reads(t) {
@@ -78,7 +78,7 @@ func TestOrganisations_AreSeparate(t *testing.T) {
 	keys := map[string]string{}
 	for _, name := range names {
 		if name != "OF-empty" {
-			load(t, s.store, name, family(mark(name), start))
+			load(t, s.store, name, sampleOfEachType(mark(name), start))
 		}
 		_, keys[name] = s.mint(t, name, db.KeyDraft{Scopes: append(readScopes, "read:all")})
 	}

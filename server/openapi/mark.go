@@ -4,7 +4,7 @@ import "strings"
 
 // Mark puts a marker before every human-readable string in a value of this
 // schema: texts, names and titles, unless it has the marker. Codes and keys are
-// recognised by their enumeration, pattern or format in the pieces. It changes the
+// recognised by their enumeration, pattern or format in the document. It changes the
 // value in place and returns it.
 func (s *Schema) Mark(value any, marker string) any { return mark(s.rule.target(), value, marker) }
 

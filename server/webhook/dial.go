@@ -153,9 +153,9 @@ func (g *guard) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// checked turns an error of resolve into a message for the caller of the API. It
+// resolveError turns an error of resolve into a message for the caller of the API. It
 // does not reveal what a name of the operator's network resolves to.
-func checked(err error) error {
+func resolveError(err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -108,7 +108,7 @@ func (s *Sender) CheckURL(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	_, err = s.guard.resolve(ctx, t)
-	return checked(err)
+	return resolveError(err)
 }
 
 func urlError(code db.Code, format string, args ...any) error {
@@ -136,7 +136,7 @@ func (s Simulator) CheckURL(ctx context.Context, url string) error {
 	}
 	g := guard{allow: s.Allow}
 	_, err = g.resolve(ctx, t)
-	return checked(err)
+	return resolveError(err)
 }
 
 // Send returns a successful attempt.

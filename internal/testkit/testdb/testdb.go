@@ -78,8 +78,8 @@ var emptyFile = NewTemplate(Options(""), func(context.Context, *db.DB) (struct{}
 })
 
 // EmptyFile returns the path of a data file without records, which was made at
-// testkit.Start. All
-// these files have the same secrets: a cursor of one is valid in the others.
+// testkit.Start. All these files have the same secrets, so a cursor of one is valid in the
+// others.
 func EmptyFile(t testing.TB) string {
 	t.Helper()
 	path, _ := emptyFile.Copy(t)
