@@ -161,7 +161,7 @@ func TestOrgs_CreateSetAndList(t *testing.T) {
 	c.must("orgs", "set", "acme", "--plan", "starter", "--subscription", "canceled")
 	golden(t, "orgs_list.json", c.must("orgs", "list", "--json"))
 	golden(t, "orgs_list.txt", squeezed(c.must("orgs", "list")))
-	if got := c.refused(1, "orgs", "create", "acme"); !strings.Contains(got, `an organisation named "acme" exists already`) {
+	if got := c.refused(1, "orgs", "create", "acme"); !strings.Contains(got, `an organisation named "acme" already exists`) {
 		t.Error(got)
 	}
 	if got := c.refused(1, "orgs", "set", "zoe", "--plan", "starter"); !strings.Contains(got, `no organisation is named "zoe"`) {

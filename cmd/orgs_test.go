@@ -35,7 +35,7 @@ func TestOrgsRename_KeepsData(t *testing.T) {
 		want     string
 	}{
 		{1, "acme", "other", `no organisation is named "acme"`},
-		{1, "globex", "default", `an organisation named "default" exists already`},
+		{1, "globex", "default", `an organisation named "default" already exists`},
 		{2, "globex", strings.Repeat("x", 201), "an organisation's name has 1 to 200 characters"},
 		{2, "globex", "a\nb", "an organisation's name has no line breaks"},
 	} {

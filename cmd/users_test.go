@@ -52,7 +52,7 @@ func TestUsers_RefuseWrongUse(t *testing.T) {
 		status int
 		want   string
 	}{
-		{password, "users|add|ADA|--role|viewer", 1, `a user named "ada" exists already`},
+		{password, "users|add|ADA|--role|viewer", 1, `a user named "ada" already exists`},
 		{password, "users|add| |--role|viewer", 2, "a user's name has 1 to 200 characters; see `govsvc users add --help`"},
 		{password, "users|add|a\tb|--role|viewer", 2, "no control characters; see"},
 		{"", "users|add|bob|--role|viewer", 1, "no password on standard input; pipe one line into the command, or run it at a terminal"},

@@ -233,7 +233,7 @@ func NoOrganisation(name string) error {
 }
 
 func organisationExists(name string) error {
-	return &Error{Code: Conflict, Param: "name", Message: fmt.Sprintf("an organisation named %q exists already", name)}
+	return &Error{Code: Conflict, Param: "name", Message: fmt.Sprintf("an organisation named %q already exists", name)}
 }
 
 func knownPlan(plan Plan) error {

@@ -83,7 +83,7 @@ func TestRecordForm_Adds(t *testing.T) {
 			h.as(auth.Viewer).expect(h.as(auth.Viewer).post(test.base, test.good...), 403, "Your role does not include this")
 			if test.object != "risk" && test.object != "incident" && test.object != "signal" {
 				again := c.post(test.base, test.good...)
-				c.expect(again, 422, "already")
+				c.expect(again, 422, "already has this value.")
 			}
 		})
 	}

@@ -203,7 +203,7 @@ func TestUsers_OtherOrganisation(t *testing.T) {
 	add := func(name, plain string) response {
 		return boss.post("/users/new", "name", name, "role", "auditor", "password", plain, "password-again", plain)
 	}
-	boss.expect(add("grace", "purple lamp seven rivers"), 422, "f-name-error", "exists already in another organisation")
+	boss.expect(add("grace", "purple lamp seven rivers"), 422, "f-name-error", "already exists in another organisation")
 	boss.expect(add("nobody", ""), 422, "f-password-error")
 	boss.expect(boss.follow(add("grace", ""), "/users"), 200, "The user Grace has been added and signs in with the present password.")
 	boss.expect(boss.get(at), 200, "also belongs to another organisation", fmt.Sprintf(`action="%s/role"`, at), "!Reset password", "!"+at+"/signout")

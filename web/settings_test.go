@@ -46,7 +46,7 @@ func TestSettings_AddsOrganisation(t *testing.T) {
 	add := func(name, plan string) response { return c.post("/settings/organisations", "name", name, "plan", plan) }
 	const opened = `<details class="more" open><summary>Add an organisation`
 	c.expect(add(" ", "business"), 422, "f-new-name-error", opened)
-	c.expect(add("default", "business"), 422, "f-new-name-error", "exists already", `value="default"`)
+	c.expect(add("default", "business"), 422, "f-new-name-error", "already exists", `value="default"`)
 	c.expect(add("Nordic", "gold"), 422, "f-new-plan-error")
 	c.expect(add(strings.Repeat("x", 201), "business"), 422, "f-new-name-error")
 	c.expect(c.follow(add("Nordic", "professional"), "/settings"), 200, "The organisation Nordic has been added, with you as its admin.", `name="name" value="Nordic"`)

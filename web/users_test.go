@@ -23,7 +23,7 @@ func TestUsers(t *testing.T) {
 	c.expect(add("Grace", "owner", first, first), 422, "f-role-error")
 	c.expect(add("Grace", "viewer", "short", "short"), 422, "f-password-error")
 	c.expect(add("Grace", "viewer", first, second), 422, "f-password-again-error")
-	c.expect(add("ADMIN", "viewer", first, first), 422, "f-name-error", "exists already")
+	c.expect(add("ADMIN", "viewer", first, first), 422, "f-name-error", "already exists")
 	c.expect(c.follow(add("Grace", "viewer", first, first), "/users"), 200, "The user Grace has been added", ">Grace</a>")
 
 	grace := h.anonymous()

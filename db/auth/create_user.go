@@ -87,7 +87,7 @@ func nameTaken(tx *db.Tx, name, key string) error {
 	if err != nil {
 		return db.StoreError(err)
 	}
-	message := fmt.Sprintf("a user named %q exists already", name)
+	message := fmt.Sprintf("a user named %q already exists", name)
 	if !member {
 		message += " in another organisation; to add that user to this one, leave the password empty"
 	}

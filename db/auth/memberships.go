@@ -33,7 +33,7 @@ func (m *Memberships) Add(ctx context.Context, by db.Actor, name string, role Ro
 	}
 	err = writeAccount(ctx, m.store, by, func(tx *db.Tx) error {
 		if err := addMembership(tx, account.ID, tx.Org, role); sqlite.IsUnique(err) {
-			return &db.Error{Code: db.Conflict, Param: "name", Message: fmt.Sprintf("a user named %q exists already", account.Name)}
+			return &db.Error{Code: db.Conflict, Param: "name", Message: fmt.Sprintf("a user named %q already exists", account.Name)}
 		} else if err != nil {
 			return err
 		}

@@ -105,8 +105,8 @@ func TestUsers_Refused(t *testing.T) {
 		{"a\xffb", auth.Viewer, db.Invalid, "name", "no control characters"},
 		{"b", "", db.Invalid, "role", "admin, editor, auditor, viewer"},
 		{"b", "owner", db.Invalid, "role", "admin, editor, auditor, viewer"},
-		{"ada", auth.Viewer, db.Conflict, "name", `a user named "ada" exists already`},
-		{" ＡＤＡ ", auth.Viewer, db.Conflict, "name", `a user named "ADA" exists already`},
+		{"ada", auth.Viewer, db.Conflict, "name", `a user named "ada" already exists`},
+		{" ＡＤＡ ", auth.Viewer, db.Conflict, "name", `a user named "ADA" already exists`},
 	} {
 		_, err := f.Users.Create(ctx, operator, row.name, row.role, rightPassword)
 		wantError(t, fmt.Sprintf("%.20q as %s", row.name, row.role), err, row.code, row.param, row.message)

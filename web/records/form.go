@@ -170,13 +170,15 @@ func renderFormError(r *page.Request, form *ui.Form, err error, res *resource.Re
 	return renderForm(r, status, res, current, title, form)
 }
 
-// useLabels replaces the name of a member at the start of its error by its label.
+// useLabels replaces the name of a member in its error: by its label at the start, and
+// by "value" after "this".
 func useLabels(form *ui.Form) {
 	for _, field := range form.Fields {
 		first, rest, _ := strings.Cut(field.Error, " ")
 		if strings.EqualFold(first, field.Name) {
 			field.Error = field.Label + " " + rest
 		}
+		field.Error = strings.ReplaceAll(field.Error, "this "+field.Name, "this value")
 	}
 }
 

@@ -19,7 +19,7 @@ var labels = map[string]string{
 	"signal_type": "Signal", "type": "Signal", "module_id": "Module", "numeric_value": "Value", "rag": "RAG", "rag_status": "RAG",
 	"version_number": "Version", "milestones_count": "Milestones", "milestone_key": "Key", "progress_pct": "Progress",
 	"roadmap_version": "Roadmap version", "roadmap_id": "Roadmap",
-	"obligation_key": "Key", "regime_id": "Regime", "regime_name": "Regime", "priority_band": "Priority",
+	"obligation_key": "Key", "regime_id": "Regime key", "regime_name": "Regime", "priority_band": "Priority",
 	"overall_posture": "Posture", "portfolio_posture": "Posture", "primary_jurisdictions": "Jurisdictions",
 	"vendor_key": "Key", "vendor_name": "Vendor", "ai_role": "AI use", "initial_risk_band": "Risk",
 	"initial_recommendation": "Recommendation", "annual_cost_usd": "Annual cost (USD)", "contract_start": "Contract starts",
