@@ -194,7 +194,7 @@ func TestErrors_NameDamagedFile(t *testing.T) {
 	path := filepath.Join(c.dir, "damaged.db")
 	must(t, os.WriteFile(path, []byte(c.read(c.env["GOVSVC_DB"])[:8192]), 0o600))
 	for _, args := range [][]string{{"check"}, {"keys", "list"}, {"backup", filepath.Join(c.dir, "copy.db")}} {
-		if got := c.refused(1, append(args, "--db", path)...); !strings.Contains(got, path+": is damaged: ") || !strings.Contains(got, "restore a sound backup (`govsvc restore --help`)") {
+		if got := c.refused(1, append(args, "--db", path)...); !strings.Contains(got, path+": is damaged: ") || !strings.Contains(got, "restore an intact backup (`govsvc restore --help`)") {
 			t.Errorf("%s: %s", args[0], got)
 		}
 	}

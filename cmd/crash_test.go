@@ -88,7 +88,7 @@ func TestServe_LosesNothingWhenKilled(t *testing.T) {
 	key := c.key("write:risks,write:vendor")
 	receiver := &crashReceiver{acknowledged: map[string]bool{}, refuse: true}
 	listening, ca := newReceiver(c, receiver.ServeHTTP)
-	c.subscribe(listening.URL) // without a subscription no event is raised
+	c.subscribe(listening.URL) // without a subscription no event is enqueued
 	delivering := func(run *exec.Cmd) { run.Args = append(run.Args, reaching(ca)...) }
 	p := c.child(key, delivering)
 	_, made, _ := p.send(http.DefaultClient, newRisk("first"))

@@ -109,7 +109,7 @@ func auditRisk(tx *db.Tx) error {
 	return tx.Audit(audit.Event{Action: "risk.created", Category: audit.DataChange, Severity: audit.SeverityWrite})
 }
 
-// enqueue raises a number of events.
+// enqueue adds events to the outbox.
 func (c *cli) enqueue(times int) {
 	c.t.Helper()
 	c.write(func(tx *db.Tx) error {

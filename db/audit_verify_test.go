@@ -16,8 +16,8 @@ import (
 // verifyAudit checks the audit log of an organisation.
 func verifyAudit(t *testing.T, store *db.DB, org db.Org, events int) {
 	t.Helper()
-	if sound, broken, err := store.Audit.Verify(t.Context(), org); sound != events || broken != nil || err != nil {
-		t.Errorf("the audit log of %s: got %d valid events, broken %v, %v, want %d valid ones", store.File.Path(), sound, broken, err, events)
+	if intact, broken, err := store.Audit.Verify(t.Context(), org); intact != events || broken != nil || err != nil {
+		t.Errorf("the audit log of %s: got %d valid events, broken %v, %v, want %d valid ones", store.File.Path(), intact, broken, err, events)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestAudit_Verify(t *testing.T) {
 			t.Parallel()
 			store := testdb.OpenWithEvents(t, 9)
 			testkit.ExecSQL(t, store.File.Path(), "DROP TRIGGER audit_events_never_change", "DROP TRIGGER audit_events_never_go", row.statement)
-			sound, broken, err := store.Audit.Verify(t.Context(), testdb.DefaultOrg(t, store).Org)
+			intact, broken, err := store.Audit.Verify(t.Context(), testdb.DefaultOrg(t, store).Org)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,8 +64,8 @@ func TestAudit_Verify(t *testing.T) {
 			if row.position == 0 {
 				want = 9
 			}
-			if position != row.position || sound != want {
-				t.Errorf("got position %d and %d valid events, want %d and %d", position, sound, row.position, want)
+			if position != row.position || intact != want {
+				t.Errorf("got position %d and %d valid events, want %d and %d", position, intact, row.position, want)
 			}
 		})
 	}

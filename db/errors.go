@@ -112,7 +112,7 @@ func withAdvice(err error) error {
 	case isUnexplainedDenial(err):
 		return explainDenial(err)
 	case isUnexplainedDamage(err):
-		return fmt.Errorf("%w: %w; keep it, and restore a sound backup (`govsvc restore --help`)", ErrDamaged, err)
+		return fmt.Errorf("%w: %w; keep it, and restore an intact backup (`govsvc restore --help`)", ErrDamaged, err)
 	}
 	return err
 }

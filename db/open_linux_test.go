@@ -12,7 +12,7 @@ import (
 )
 
 // TestOpen_Interrupted kills a process, or cuts the power, at any moment of a migration or
-// of the creation of a file over an empty one. The next process opens a sound file.
+// of the creation of a file over an empty one. The next process opens an intact file.
 func TestOpen_Interrupted(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())

@@ -251,7 +251,7 @@ func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest b
 
 // notWhole lists the faults of a file. Each acknowledged risk must be stored. Each stored
 // risk must have its audit event and its outbox event. The file and its audit log must be
-// sound.
+// intact.
 func notWhole(t *testing.T, store *db.DB, path string, acknowledged []string) (faults []string) {
 	t.Helper()
 	file := testkit.OpenSQL(t, path)

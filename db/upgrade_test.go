@@ -54,8 +54,8 @@ func TestUpgrade(t *testing.T) {
 			if diff := cmp.Diff(before, testdb.Risks(t, path)); diff != "" || len(before) < 10 {
 				t.Errorf("%d risks (-before +after):\n%s", len(before), diff)
 			}
-			if sound, broken, err := store.Audit.Verify(t.Context(), testdb.DefaultOrg(t, store).Org); sound == 0 || broken != nil || err != nil {
-				t.Errorf("the audit log: %d sound, %v, %v", sound, broken, err)
+			if intact, broken, err := store.Audit.Verify(t.Context(), testdb.DefaultOrg(t, store).Org); intact == 0 || broken != nil || err != nil {
+				t.Errorf("the audit log: %d intact, %v, %v", intact, broken, err)
 			}
 			if err := testdb.AddRisk(t.Context(), store, "after"); err != nil {
 				t.Error(err)

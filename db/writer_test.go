@@ -57,12 +57,12 @@ func TestWrite_Concurrent(t *testing.T) {
 	if diff := cmp.Diff(want, audited); diff != "" {
 		t.Errorf("audit events (-acknowledged +stored):\n%s", diff)
 	}
-	raised := testkit.CountSQL(t, path, "SELECT body ->> '$.data.risk.risk_id' FROM events WHERE type = 'risk.created'")
-	if diff := cmp.Diff(want, raised); diff != "" {
+	enqueued := testkit.CountSQL(t, path, "SELECT body ->> '$.data.risk.risk_id' FROM events WHERE type = 'risk.created'")
+	if diff := cmp.Diff(want, enqueued); diff != "" {
 		t.Errorf("events (-acknowledged +stored):\n%s", diff)
 	}
-	if sound, broken, err := stores[1].Audit.Verify(t.Context(), by.Org); err != nil || broken != nil || sound < len(want) {
-		t.Errorf("the audit log: %d sound, broken %v, %v", sound, broken, err)
+	if intact, broken, err := stores[1].Audit.Verify(t.Context(), by.Org); err != nil || broken != nil || intact < len(want) {
+		t.Errorf("the audit log: %d intact, broken %v, %v", intact, broken, err)
 	}
 }
 

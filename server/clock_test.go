@@ -76,8 +76,8 @@ func TestClock_SetForwardAndBack(t *testing.T) {
 		s.clock.Advance(time.Minute)
 		s.get(t, "/risks", few)
 	}
-	if sound, broken, err := s.store.Audit.Verify(t.Context(), organisation(t, s.store, db.DefaultOrganisation).Org); err != nil || broken != nil || sound < len(steps) {
-		t.Errorf("the audit log: %d sound, broken %v, %v", sound, broken, err)
+	if intact, broken, err := s.store.Audit.Verify(t.Context(), organisation(t, s.store, db.DefaultOrganisation).Org); err != nil || broken != nil || intact < len(steps) {
+		t.Errorf("the audit log: %d intact, broken %v, %v", intact, broken, err)
 	}
 }
 

@@ -128,7 +128,7 @@ func (r *run) behind(name string, d *dataset) error {
 	}
 	org := organisation(r.t, r.store, name)
 	if n, broken, err := r.store.Audit.Verify(r.t.Context(), org.Org); err != nil || broken != nil || n != len(d.log) {
-		return fmt.Errorf("the audit log of %s: %d sound of %d, then %v, %w", name, n, len(d.log), broken, err)
+		return fmt.Errorf("the audit log of %s: %d intact of %d, then %v, %w", name, n, len(d.log), broken, err)
 	}
 	var hidden, hiddenVendors, values []string
 	for _, k := range d.records["risk"] {

@@ -276,7 +276,7 @@ func (d *writeService) checkUnchanged(t testing.TB, run func()) {
 func (d *writeService) verifyAudit(t testing.TB, org string) {
 	t.Helper()
 	if n, broken, err := d.store.Audit.Verify(t.Context(), organisation(t, d.store, org).Org); err != nil || broken != nil {
-		t.Errorf("audit log: %d sound, then %v, %v", n, broken, err)
+		t.Errorf("audit log: %d intact, then %v, %v", n, broken, err)
 	}
 }
 

@@ -62,8 +62,8 @@ func TestMake(t *testing.T) {
 		t.Errorf("the copy has %v", got)
 	}
 	for _, log := range made.Logs {
-		if sound, broken, err := copied.Audit.Verify(t.Context(), log.Org); sound != log.Events || broken != nil || err != nil {
-			t.Errorf("%s: %d events in the copy, want %d; %v, %v", log.Name, sound, log.Events, broken, err)
+		if intact, broken, err := copied.Audit.Verify(t.Context(), log.Org); intact != log.Events || broken != nil || err != nil {
+			t.Errorf("%s: %d events in the copy, want %d; %v, %v", log.Name, intact, log.Events, broken, err)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestMake_Refused(t *testing.T) {
 }
 
 // TestMake_DuringWrites copies a file several times while others write to it. Each copy
-// is sound and has everything that was acknowledged before. The live audit log continues
+// is intact and has everything that was acknowledged before. The live audit log continues
 // where the copy's ends.
 func TestMake_DuringWrites(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"govsvc/db/sqlite"
 )
 
-// examined is what was found in a sound file.
+// examined is what was found in an intact file.
 type examined struct {
 	bytes   int64
 	version int
@@ -30,7 +30,7 @@ func examineFile(ctx context.Context, path string, heads map[db.Org]string) (fou
 }
 
 // examine reads a whole file. It refuses a file of a newer version and a damaged file.
-// Each audit log must be sound and must contain the event with the given head.
+// Each audit log must be intact and must contain the event with the given head.
 func examine(ctx context.Context, file *db.DB, heads map[db.Org]string) (found examined, err error) {
 	info, err := os.Stat(file.File.Path())
 	if err != nil {
@@ -75,7 +75,7 @@ func examine(ctx context.Context, file *db.DB, heads map[db.Org]string) (found e
 const maxFaults = 20
 
 // Faults returns what SQLite finds wrong with the structure and the references of
-// the file, nothing if it is sound. The time grows with the file. With full, it also
+// the file, nothing if it is intact. The time grows with the file. With full, it also
 // compares each index with its table.
 func (s *Service) Faults(ctx context.Context, full bool) ([]string, error) {
 	pragma := "quick_check"

@@ -26,7 +26,7 @@ type Restored struct {
 }
 
 // Restore replaces the data file that the options name by a backup. It first reads the
-// whole backup, which must be sound and of no newer version. It copies the backup,
+// whole backup, which must be intact and of no newer version. It copies the backup,
 // migrates the copy, and adds an event to each audit log.
 //
 // A data file that exists is refused or, with replace, kept beside the new one: as one

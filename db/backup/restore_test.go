@@ -92,7 +92,7 @@ func TestRestore_Twice(t *testing.T) {
 	open(t, fresh)
 }
 
-// TestRestore_Refused changes nothing if the backup is not sound.
+// TestRestore_Refused changes nothing if the backup is not intact.
 func TestRestore_Refused(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -46,7 +46,7 @@ func (s *store) auditLog() []importEvent {
 		all = append(all, event)
 	}
 	if n, broken, err := s.Audit.Verify(s.t.Context(), s.by.Org); err != nil || broken != nil || n != len(all) {
-		s.t.Errorf("%d of %d events are sound: %+v %v", n, len(all), broken, err)
+		s.t.Errorf("%d of %d events are intact: %+v %v", n, len(all), broken, err)
 	}
 	return all
 }

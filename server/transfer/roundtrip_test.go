@@ -62,7 +62,7 @@ func roundTrip(t *testing.T, source transfer.Source) {
 		t.Errorf("a second import of the same changed (-before +after):\n%s", diff)
 	}
 	if after := len(first.events()); after != events {
-		t.Errorf("%d events were raised by second imports of the same", after-events)
+		t.Errorf("%d events were enqueued by second imports of the same", after-events)
 	}
 
 	array, third := first.exportAs(transfer.JSON), newStore(t)
