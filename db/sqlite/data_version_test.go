@@ -178,6 +178,24 @@ func TestOwnCommits_Another(t *testing.T) {
 	}
 }
 
+// TestReads_None: a record without a statement depends on every commit, because the
+// statements may have run with another context.
+func TestReads_None(t *testing.T) {
+	t.Parallel()
+	d := newFile(t)
+	mapped(t, d)
+	_, reads := d.Record(t.Context(), versionOf(t, d))
+	if !reads.Valid(versionOf(t, d)) {
+		t.Error("not valid before a commit")
+	}
+	if err := add(t.Context(), d, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if reads.Valid(versionOf(t, d)) {
+		t.Error("valid after a commit")
+	}
+}
+
 // TestWatch reports commits once.
 func TestWatch(t *testing.T) {
 	t.Parallel()

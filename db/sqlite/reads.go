@@ -13,9 +13,10 @@ type Reads struct {
 	version  int64 // before the first read; 0 if it was not known
 
 	mutex    sync.Mutex
+	begun    bool // a statement was recorded
 	seen     []touch
 	subjects []*subject
-	all      bool // it depends on every commit
+	all      bool // it depends on every commit, as without any statement
 }
 
 type readsKey struct{}
@@ -23,7 +24,7 @@ type readsKey struct{}
 // Record returns a context whose reads of this file are recorded. The version must have
 // been asked for before.
 func (d *DB) Record(ctx context.Context, version int64) (context.Context, *Reads) {
-	r := &Reads{versions: &d.versions, version: version}
+	r := &Reads{versions: &d.versions, version: version, all: true}
 	return context.WithValue(ctx, readsKey{}, r), r
 }
 
@@ -72,11 +73,14 @@ func recorded(ctx context.Context) *Reads {
 
 // observe records a statement on the file d.
 func (r *Reads) observe(d *DB, s *statement, args []any) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !r.begun {
+		r.begun, r.all = true, false
+	}
 	if d.Frozen() {
 		return // it never changes
 	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
 	used := unknownFootprint
 	if r.versions == &d.versions {
 		used = d.footprint(s)
