@@ -1,11 +1,15 @@
+//go:build linux
+
 // Command load measures govsvc from outside, over loopback: rates, latencies,
-// start and memory. It compares reads with a bare chi handler that writes the same
-// bytes, and writes with a handler behind a mutex. It starts and stops every
-// process that it measures, in temporary folders, and prints Markdown.
+// processor time, start and memory. It compares reads with a bare chi handler that
+// writes the same bytes, writes with a handler behind a mutex, and both with
+// PocketBase. It starts and stops every process that it measures, in temporary
+// folders, and prints Markdown. It needs Linux, for epoll, /proc and strace.
 //
-//	go run ./.ci/load              prints the tables of doc/performance.md
-//	go run ./.ci/load -short       measures briefly
-//	go run ./.ci/load -only reads  prints one table
+//	go run ./.ci/load -pocketbase              prints the tables of doc/performance.md
+//	go run ./.ci/load -short                   measures briefly
+//	go run ./.ci/load -only rates              prints one table
+//	go run ./.ci/load -only rates -rows page   prints the rows of rates whose names match
 package main
 
 import (
@@ -17,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -30,6 +35,10 @@ type options struct {
 	rounds int           // pairs of measurements, whose median counts
 	sizes  []int         // risks in the file
 	only   string
+	rows   *regexp.Regexp // of the table of rates
+
+	pocketBase  bool
+	transferred int // risks of an import and of an export
 }
 
 func main() {
@@ -43,9 +52,16 @@ func main() {
 	}
 	short := flag.Bool("short", false, "measure briefly, on small files")
 	only := flag.String("only", "", "print only this table: "+strings.Join(names(), ", "))
+	rows := flag.String("rows", "", "print only the rows of rates that match this expression")
+	pocketBase := flag.Bool("pocketbase", false, "compare with "+peerModule+", which takes minutes to build")
+	transferred := flag.Int("transferred", 100_000, "how many risks are imported and exported")
 	sizes := flag.String("sizes", "", "numbers of risks in the files, such as 1000,100000,5000000")
 	flag.Parse()
-	o := options{period: 2 * time.Second, rounds: 5, sizes: []int{1_000, 100_000, 1_000_000}, only: *only}
+	o := options{period: 2 * time.Second, rounds: 5, sizes: []int{1_000, 100_000, 1_000_000}, only: *only, pocketBase: *pocketBase, transferred: *transferred}
+	var err error
+	if o.rows, err = regexp.Compile(*rows); err != nil {
+		log.Fatalf("-rows: %v", err)
+	}
 	if *short {
 		o.period, o.rounds, o.sizes = 500*time.Millisecond, 3, []int{1_000, 100_000}
 	}
@@ -77,13 +93,12 @@ type measurement struct {
 }
 
 var measurements = []measurement{
-	{"reads", reads},
-	{"cold", cold},
+	{"rates", rates},
+	{"beside", beside},
+	{"transfer", transfer},
+	{"webhooks", webhooks},
 	{"sizes", sizes},
 	{"start", start},
-	{"writes", writes},
-	{"checkins", checkins},
-	{"tools", tools},
 	{"flood", flood},
 }
 
@@ -116,6 +131,11 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	b := &bench{options: o, folder: folder, binary: filepath.Join(folder, "govsvc")}
 	if err := b.build(ctx); err != nil {
 		return err
+	}
+	if b.pocketBase {
+		if err := b.buildPeer(ctx); err != nil {
+			return fmt.Errorf("PocketBase: %w", err)
+		}
 	}
 	fmt.Fprintf(out, "%s/%s, %d cores, %s; load from another process over loopback, medians of %d interleaved periods of %s.\n\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), o.rounds, o.period)

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -5,10 +7,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +17,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/go-chi/chi/v5"
 )
 
 // build builds the program as in a release.
@@ -35,13 +34,13 @@ func (b *bench) govsvc(ctx context.Context, args ...string) ([]byte, error) {
 
 // govsvcIn runs a command like govsvc, with the given standard input.
 func (b *bench) govsvcIn(ctx context.Context, in string, args ...string) ([]byte, error) {
-	var errors bytes.Buffer
+	var stderr bytes.Buffer
 	command := exec.CommandContext(ctx, b.binary, args...)
 	command.Stdin = strings.NewReader(in)
-	command.Stderr = &errors
+	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("govsvc %s: %w: %s", strings.Join(args, " "), err, errors.String())
+		return nil, fmt.Errorf("govsvc %s: %w: %s", strings.Join(args, " "), err, stderr.String())
 	}
 	return out, nil
 }
@@ -62,6 +61,64 @@ func (b *bench) file(ctx context.Context, n int) (string, error) {
 
 // records returns the path of the records of the data file with n risks.
 func (b *bench) records(n int) string { return filepath.Join(b.folder, fmt.Sprintf("%d.ndjson", n)) }
+
+// copyOf returns a copy of the data file with n risks.
+func (b *bench) copyOf(ctx context.Context, n int) (string, error) {
+	original, err := b.file(ctx, n)
+	if err != nil {
+		return "", err
+	}
+	from, err := os.Open(original)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	to, err := os.CreateTemp(b.folder, "copy-*.db")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(to, from)
+	return to.Name(), errors.Join(err, to.Close())
+}
+
+// register starts a server of a copy of the larger register, and mints a key.
+func (b *bench) register(ctx context.Context, scopes string) (*process, string, error) {
+	path, err := b.copyOf(ctx, b.sizes[1])
+	if err != nil {
+		return nil, "", err
+	}
+	key, err := b.key(ctx, path, scopes)
+	if err != nil {
+		return nil, "", err
+	}
+	server, err := b.serve(ctx, path)
+	return server, key, err
+}
+
+// handler starts one of the handlers that the service is compared with.
+func (b *bench) handler(ctx context.Context, next request, name, path string) (target, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return target{}, err
+	}
+	server, err := b.launch(ctx, self, name, path)
+	return target{server, next}, err
+}
+
+// pageBytes returns the path of a file with the bytes of the first page.
+func (b *bench) pageBytes(ctx context.Context) (string, error) {
+	server, key, err := b.register(ctx, "read:all")
+	if err != nil {
+		return "", err
+	}
+	defer server.stop() //nolint:errcheck // its file is temporary
+	body, err := fetch(ctx, server.address, get(page, key))
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.folder, "page.json")
+	return path, os.WriteFile(path, body, 0o600)
+}
 
 // forget removes the data file with n risks, so that file creates it again.
 func (b *bench) forget(n int) error {
@@ -99,8 +156,8 @@ func writeRisks(path string, n int) error {
 }
 
 // key mints a key with limits that no measurement reaches.
-func (b *bench) key(ctx context.Context, path string, scopes string) (string, error) {
-	out, err := b.govsvc(ctx, "keys", "mint", "--db", path, "--json", "--name", "load", "--scope", scopes, "--rpm", "100000000", "--rpd", "2000000000")
+func (b *bench) key(ctx context.Context, path, scopes string, flags ...string) (string, error) {
+	out, err := b.govsvc(ctx, append([]string{"keys", "mint", "--db", path, "--json", "--name", "load", "--scope", scopes, "--rpm", "100000000", "--rpd", "2000000000"}, flags...)...)
 	if err != nil {
 		return "", err
 	}
@@ -112,6 +169,7 @@ func (b *bench) key(ctx context.Context, path string, scopes string) (string, er
 type process struct {
 	*exec.Cmd
 	address string
+	key     string // that it printed
 	file    string // the data file that it serves
 }
 
@@ -143,15 +201,18 @@ func launch(ctx context.Context, name string, args ...string) (*process, error) 
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	lines := bufio.NewScanner(out)
+	lines, key := bufio.NewScanner(out), ""
 	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), "key "); ok {
+			key = text
+		}
 		if address, ok := strings.CutPrefix(lines.Text(), "listening on http://"); ok {
 			go func() { // a full pipe would block the server
 				for lines.Scan() {
 					continue
 				}
 			}()
-			return &process{Cmd: command, address: address}, nil
+			return &process{Cmd: command, address: address, key: key}, nil
 		}
 	}
 	return nil, fmt.Errorf("%s %s did not listen: %w: %s", name, strings.Join(args, " "), command.Wait(), stderr.String())
@@ -189,35 +250,26 @@ func (p *process) resident() float64 {
 	return 0
 }
 
+// processorTime returns the processor time that the process has used.
+func (p *process) processorTime() time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(text), ") ") // the name may have spaces
+	fields, ticks := strings.Fields(after), 0
+	for _, field := range fields[11:13] { // of the user and of the system
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return 0
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * (time.Second / 100)
+}
+
 // reportResident prints the memory of the process after a table.
 func (p *process) reportResident(out io.Writer) error {
 	_, err := fmt.Fprintf(out, "\nResident memory afterwards: %.0f MB.\n\n", p.resident())
 	return err
-}
-
-// bare starts a chi handler that only writes the bytes of a file.
-func bare(ctx context.Context, path string) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return launch(ctx, self, "bare", path)
-}
-
-func serveBare(path string) error {
-	body, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	router := chi.NewRouter()
-	router.Get("/api/v1/risks", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body)
-	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Printf("listening on http://%s\n", listener.Addr())
-	return http.Serve(listener, router)
 }

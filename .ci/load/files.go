@@ -1,0 +1,96 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// files are the commands that read or write all records.
+var files = []struct {
+	name string
+	args func(b *bench, round int) []string
+}{
+	{"import of new risks", func(b *bench, round int) []string {
+		return []string{"import", "--db", filepath.Join(b.folder, fmt.Sprintf("import-%d.db", round)), b.records(b.transferred)}
+	}},
+	{"import of the same risks", func(b *bench, _ int) []string {
+		return []string{"import", "--db", filepath.Join(b.folder, "import-0.db"), b.records(b.transferred)}
+	}},
+	{"export", func(b *bench, _ int) []string {
+		return []string{"export", "--db", filepath.Join(b.folder, "import-0.db"), "--type", "risk", "--out", filepath.Join(b.folder, "export.ndjson")}
+	}},
+}
+
+// transfer measures imports and exports.
+func transfer(ctx context.Context, out io.Writer, b *bench) error {
+	fmt.Fprintf(out, "## Import and export of %d risks\n\n| | risks/s | processor time of a risk | MB at most |\n|---|---|---|---|\n", b.transferred)
+	if err := writeRisks(b.records(b.transferred), b.transferred); err != nil {
+		return err
+	}
+	for _, f := range files {
+		var took, used []time.Duration
+		var most int64
+		for round := range b.rounds {
+			command := exec.CommandContext(ctx, b.binary, f.args(b, round)...)
+			begun := time.Now()
+			if out, err := command.CombinedOutput(); err != nil {
+				return fmt.Errorf("%s: %w: %s", f.name, err, out)
+			}
+			took = append(took, time.Since(begun))
+			used = append(used, command.ProcessState.UserTime()+command.ProcessState.SystemTime())
+			if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
+				most = max(most, usage.Maxrss)
+			}
+		}
+		slices.Sort(took)
+		slices.Sort(used)
+		fmt.Fprintf(out, "| %s | %.0f | %s | %d |\n", f.name, float64(b.transferred)/took[len(took)/2].Seconds(),
+			(used[len(used)/2] / time.Duration(b.transferred)).Round(100*time.Nanosecond), most>>10)
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+var delivered = regexp.MustCompile(`(?m)^Benchmark(Deliveries|Bare)/subscriptions=(\d+)\S*\s.*?([0-9.]+) deliveries/s`)
+
+// webhooks runs the benchmark of deliveries and its bare client.
+func webhooks(ctx context.Context, out io.Writer, b *bench) error {
+	command := exec.CommandContext(ctx, "go", "test", "./server/webhook", "-run", "^$", "-bench", "Deliveries//dead=0|Bare",
+		"-benchtime", "20000x", "-count", strconv.Itoa(b.rounds))
+	text, err := command.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, text)
+	}
+	rates := map[string][]float64{} // by the name of the benchmark and the number of subscriptions
+	for _, match := range delivered.FindAllStringSubmatch(string(text), -1) {
+		rate, err := strconv.ParseFloat(match[3], 64)
+		if err != nil {
+			return err
+		}
+		rates[match[1]+match[2]] = append(rates[match[1]+match[2]], rate)
+	}
+	fmt.Fprintln(out, "## Webhooks: deliveries compared with a bare client\n\n| subscriptions | deliveries/s | bare posts/s | share |\n|---|---|---|---|")
+	for _, subscriptions := range []string{"1", "10", "100"} {
+		ours, bare := rates["Deliveries"+subscriptions], rates["Bare"+subscriptions]
+		if len(ours) == 0 || len(bare) == 0 {
+			return errors.New("the benchmark printed no rate")
+		}
+		slices.Sort(ours)
+		slices.Sort(bare)
+		one, two := ours[len(ours)/2], bare[len(bare)/2]
+		fmt.Fprintf(out, "| %s | %.0f | %.0f | %.2f |\n", subscriptions, one, two, one/two)
+	}
+	_, err = fmt.Fprintln(out)
+	return err
+}
