@@ -1,6 +1,7 @@
 package db
 
 import (
+	"encoding/json"
 	"maps"
 	"reflect"
 
@@ -58,13 +59,27 @@ func createUnless(tx *Tx, r *storedResource, record Record, unless []string) (ma
 	if err != nil || !isNew {
 		return made, false, err
 	}
-	if made, err = readBySeq(tx, r, made.seq); err != nil {
+	if made.object, err = objectBySeq(tx, r, made.seq); err != nil {
 		return made, true, err
 	}
 	if err := r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made}); err != nil {
 		return made, true, err
 	}
-	return made, true, auditDifference(tx, r, "created", storedRow{}, made, nil)
+	return made, true, auditCreated(tx, r, record, made)
+}
+
+// auditCreated appends the audit event of a record that was created, from the values
+// that insertRow wrote.
+func auditCreated(tx *Tx, r *storedResource, record Record, made storedRow) error {
+	if len(r.Derived) > 0 { // the record need not have these members
+		whole, err := readBySeq(tx, r, made.seq)
+		if err != nil {
+			return err
+		}
+		return auditDifference(tx, r, "created", storedRow{}, whole)
+	}
+	tx.changesText = made.set.appendChanges(tx.changesText[:0], record, made.given)
+	return auditWrite(tx, r.Type, "created", made.id, audit.Metadata{"changes": json.RawMessage(tx.changesText)})
 }
 
 // updateRecord implements Update for resources without an operation of their own.
@@ -82,34 +97,61 @@ func updateRecord(tx *Tx, r *storedResource, id string, record Record) (storedRo
 
 // keepMember refuses a change of a member that identifies the record.
 func keepMember(record Record, before storedRow, member string) error {
-	if value, given := record[member]; given && value != before.value(member) {
+	if value, given := record[member]; given && !sameMember(value, before.value(member)) {
 		return &Error{Code: Invalid, Param: member, Message: member + " can't be changed, because it identifies the record; create a new record instead"}
 	}
 	return nil
 }
 
-// updateWith changes the record with an id and audits the members that differ, with
-// further changes of the caller; see modifyRow.
-func updateWith(tx *Tx, r *storedResource, id string, further audit.Changes, change func(before storedRow) (Record, error)) (storedRow, error) {
-	before, after, err := modifyRow(tx, r, id, change)
-	if err != nil || after.seq == 0 && len(further) == 0 {
-		return before, err
+// sameMember compares a member with the value that is stored, where numbers are
+// int64 or float64.
+func sameMember(given, stored any) bool {
+	number, ok := given.(json.Number)
+	if !ok {
+		return given == stored
 	}
-	if after.seq == 0 {
-		after = before
-	}
-	return after, auditDifference(tx, r, "updated", before, after, further)
+	value, err := columnNumber("", number)
+	return err == nil && sameValue(value, stored)
 }
 
-// modifyRow reads a record once and sets the members that change returns, if they differ.
-// It then reads the record again, because SQLite computes its JSON. change must not
-// write. after is zero if no member differed.
-func modifyRow(tx *Tx, r *storedResource, id string, change func(before storedRow) (Record, error)) (before, after storedRow, err error) {
-	if before, err = readByID(tx, r, id); err != nil {
-		return before, after, err
+// updateWith changes the record with an id and audits the members that differ, with
+// further changes of the caller. change returns the members to set and must not
+// write. The record is read once before the change, and its JSON once after it, because
+// SQLite computes that.
+func updateWith(tx *Tx, r *storedResource, id string, further audit.Changes, change func(before storedRow) (Record, error)) (storedRow, error) {
+	before, err := readRow(tx, r, findersOf(tx, r).byID, tx.Org, id)
+	if err != nil {
+		return before, missingID(r, err)
 	}
 	record, err := change(before)
 	if err != nil {
+		return before, err
+	}
+	done, err := setDifferent(tx, r, before, record)
+	if err != nil {
+		return before, err
+	}
+	after := storedRow{seq: before.seq, id: before.id}
+	if after.object, err = objectBySeq(tx, r, before.seq); err != nil {
+		return after, err
+	}
+	if done.Outcome == Updated {
+		if err := r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: before, row: after}); err != nil {
+			return after, err
+		}
+	} else if len(further) == 0 {
+		return after, nil
+	}
+	changes := audit.Changes{}
+	maps.Copy(changes, further)
+	maps.Copy(changes, done.Changes)
+	return after, tx.AuditChange(r.Type, "updated", id, changes)
+}
+
+// modifyRow reads a record once, sets the members of a record that differ, and reads
+// it again. after is zero if nothing differed.
+func modifyRow(tx *Tx, r *storedResource, id string, record Record) (before, after storedRow, err error) {
+	if before, err = readByID(tx, r, id); err != nil {
 		return before, after, err
 	}
 	outcome, err := replaceMembers(tx, r, before.seq, record)
@@ -123,10 +165,14 @@ func modifyRow(tx *Tx, r *storedResource, id string, change func(before storedRo
 }
 
 // auditDifference appends the audit event of a record that was created, where
-// before is zero, or changed.
-func auditDifference(tx *Tx, r *storedResource, verb string, before, after storedRow, further audit.Changes) error {
+// before is zero, or changed. Both were read with all members.
+func auditDifference(tx *Tx, r *storedResource, verb string, before, after storedRow) error {
+	return tx.AuditChange(r.Type, verb, after.id, difference(before, after))
+}
+
+// difference returns the members that differ, except those of every record.
+func difference(before, after storedRow) audit.Changes {
 	changes := audit.Changes{}
-	maps.Copy(changes, further)
 	for member, value := range after.members {
 		switch member {
 		case "object", "id", "created_at", "updated_at", "timeline":
@@ -136,5 +182,5 @@ func auditDifference(tx *Tx, r *storedResource, verb string, before, after store
 			changes[member] = audit.Change{From: before.members[member], To: value}
 		}
 	}
-	return tx.AuditChange(r.Type, verb, after.id, changes)
+	return changes
 }

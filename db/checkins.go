@@ -82,7 +82,7 @@ func (draft CheckinDraft) of(kpi *keyResult, now time.Time) (Checkin, error) {
 		c.PeriodStart = PeriodStart(kpi.frequency, now)
 	}
 	var err error
-	c.Value, err = number("value", draft.Value)
+	c.Value, err = columnNumber("value", draft.Value)
 	return c, err
 }
 

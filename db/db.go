@@ -69,8 +69,8 @@ type DB struct {
 	searches *fair.PerUser
 
 	// The writer guards these statements.
-	columnSets map[columnSetKey]*columnSet // see row.go
-	finders    map[*storedResource]string  // see row.go
+	columnSets map[columnSetKey]*columnSet  // see row.go
+	finders    map[*storedResource]*finders // see row.go
 
 	due chan struct{} // see WakeDeliveries
 
@@ -119,7 +119,7 @@ func closed(options Options) *DB {
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}
-	d.columnSets, d.finders = map[columnSetKey]*columnSet{}, map[*storedResource]string{}
+	d.columnSets, d.finders = map[columnSetKey]*columnSet{}, map[*storedResource]*finders{}
 	return d
 }
 

@@ -116,8 +116,18 @@ func putExisting(tx *Tx, r *storedResource, existing storedRow, record Record) (
 }
 
 // putMembers sets the members that are present and differ from the values of the
-// row. See replaceMembers for updated_at.
+// row.
 func putMembers(tx *Tx, r *storedResource, before storedRow, record Record) (PutResult, error) {
+	done, err := setDifferent(tx, r, before, record)
+	if err != nil || done.Outcome == Unchanged {
+		return done, err
+	}
+	return done, r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: before, row: storedRow{seq: before.seq, id: before.id}})
+}
+
+// setDifferent sets the members that are present and differ from the values of the
+// row. See replaceMembers for updated_at.
+func setDifferent(tx *Tx, r *storedResource, before storedRow, record Record) (PutResult, error) {
 	done := PutResult{ID: before.id}
 	columns := tx.db.columns[r.Table]
 	differ := Record{}
@@ -159,10 +169,8 @@ func putMembers(tx *Tx, r *storedResource, before storedRow, record Record) (Put
 	}
 	if _, err = tx.Exec(set.update, args...); sqlite.IsUnique(err) {
 		return done, &Error{Code: Invalid, Message: "another " + r.Type + " has this key"}
-	} else if err != nil {
-		return done, err
 	}
-	return done, r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: before, row: storedRow{seq: before.seq, id: before.id}})
+	return done, err
 }
 
 // rowSet is a set of rows, with a bit for each. The rows of an import are close
@@ -225,9 +233,8 @@ type Import struct {
 
 	tx          *Tx
 	rules       ImportRules
-	lacksReason bool   // the current record needs a reason and has none
-	newChanges  []byte // of the current record, if it is new, as JSON
-	events      []any  // arguments for audit events that wait to be stored together
+	lacksReason bool  // the current record needs a reason and has none
+	events      []any // arguments for audit events that wait to be stored together
 }
 
 // NewImport starts an import; a transaction has at most one.
@@ -254,7 +261,7 @@ func (im *Import) Put(object string, record Record) (PutResult, error) {
 	if done.Outcome == Created {
 		verb = "created"
 		if done.Changes == nil {
-			metadata["changes"] = json.RawMessage(im.newChanges)
+			metadata["changes"] = json.RawMessage(im.tx.changesText)
 		}
 	}
 	return done, auditWrite(im.tx, object, verb, done.ID, im.metadata(metadata))
@@ -300,17 +307,14 @@ const (
 // created prepares the changes of a new record for its audit event. If only the
 // event needs them, it makes the JSON directly and returns nil, because most
 // imports have many new records.
-func (im *Import) created(r *storedResource, record Record, set *columnSet, values []any) audit.Changes {
-	if set.members == nil {
-		set.members = newMembers(im.tx, r, set)
-	}
+func (im *Import) created(r *storedResource, record Record, made storedRow) audit.Changes {
 	if r.put != nil || im.rules.Preview {
-		return set.changes(record, values)
+		return made.set.changes(record, made.given)
 	}
 	if im.rules.OneEvent {
 		return nil
 	}
-	im.newChanges = set.appendChanges(im.newChanges[:0], record, values)
+	im.tx.changesText = made.set.appendChanges(im.tx.changesText[:0], record, made.given)
 	return nil
 }
 

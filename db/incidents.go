@@ -222,10 +222,10 @@ func createIncident(tx *Tx, r *storedResource, record Record) (storedRow, error)
 	if err := startTimeline(tx, made.seq); err != nil {
 		return made, err
 	}
-	if made, err = readBySeq(tx, r, made.seq); err != nil {
+	if made.object, err = objectBySeq(tx, r, made.seq); err != nil {
 		return made, err
 	}
-	return made, auditDifference(tx, r, "created", storedRow{}, made, nil)
+	return made, auditCreated(tx, r, record, made)
 }
 
 // updateIncident changes an incident. A change of its status goes on its

@@ -17,6 +17,7 @@ type storedResource struct {
 	hooks
 	selectCurrent string // the statement of Current; "" without one
 	selectRecord  string // the start of the statement of readRecord
+	selectObject  string // the statement of objectBySeq
 }
 
 // hooks has the functions of one resource. Each can be nil.
@@ -54,6 +55,7 @@ func newStoredResources() map[string]*storedResource {
 			members = "(SELECT record FROM " + r.Type + "_records r WHERE r.org_id = t.org_id AND r.id = t.id)"
 		}
 		s.selectRecord = "SELECT seq, id, resource, " + members + " FROM " + r.Table + " t WHERE "
+		s.selectObject = "SELECT resource FROM " + r.Table + " WHERE seq = ?"
 		all[r.Type] = s
 	}
 	return all

@@ -155,18 +155,19 @@ func updateRisk(tx *Tx, r *storedResource, id string, record Record) (storedRow,
 	if reason != "" {
 		further = audit.Changes{reasonMember: {To: reason}}
 	}
-	var before Rating
-	after, err := updateWith(tx, r, id, further, func(row storedRow) (Record, error) {
+	var before, after Rating
+	changed, err := updateWith(tx, r, id, further, func(row storedRow) (Record, error) {
 		before = row.rating()
-		if reason == "" && NeedsReason(before, before.With(record)) {
+		after = before.With(record)
+		if reason == "" && NeedsReason(before, after) {
 			return nil, errLacksReason
 		}
 		return record, nil
 	})
 	if err != nil || reason == "" {
-		return after, err
+		return changed, err
 	}
-	return after, recordReason(tx, after.seq, reason, before, after.rating())
+	return changed, recordReason(tx, changed.seq, reason, before, after)
 }
 
 // Rating has the members that say how severe a risk is; "" if it is not rated.

@@ -23,6 +23,8 @@ type storedRow struct {
 	members map[string]any // nil where the values were read, and for a superseded signal
 	columns []string
 	values  []driver.Value // of columns
+	set     *columnSet     // of the columns that insertRow wrote
+	given   []any          // their values
 	changes audit.Changes  // what an import gave a new record; see Import.created
 }
 
@@ -49,10 +51,15 @@ func (s *storedRow) flag(member string) bool {
 // readByID reads a record of the organisation; NotFound if there is none.
 func readByID(tx *Tx, r *storedResource, id string) (storedRow, error) {
 	row, err := readRecord(tx, r, "org_id = ? AND id = ?", tx.Org, id)
+	return row, missingID(r, err)
+}
+
+// missingID explains NotFound to a caller who asked for an id.
+func missingID(r *storedResource, err error) error {
 	if Is(err, NotFound) {
-		err = &Error{Code: NotFound, Message: "no " + r.Type + " with this id in this organisation"}
+		return &Error{Code: NotFound, Message: "no " + r.Type + " with this id in this organisation"}
 	}
-	return row, err
+	return err
 }
 
 func readBySeq(tx *Tx, r *storedResource, seq int64) (storedRow, error) {
@@ -102,6 +109,9 @@ func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made 
 		made.id = tx.NewID()
 	}
 	set := columnSetOf(tx, r, record)
+	if set.members == nil {
+		set.members = newMembers(tx, r, set)
+	}
 	args := make([]any, 0, 4+len(set.names))
 	args = append(args, tx.Org, made.id, stampOf(tx, record, "created_at"), stampOf(tx, record, "updated_at"))
 	if args, err = set.values(args, record); err != nil {
@@ -115,8 +125,9 @@ func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made 
 	if sqlite.IsUnique(err) {
 		return made, false, &Error{Code: Invalid, Param: "id", Message: "id belongs to another " + r.Type}
 	}
+	made.set, made.given = set, args[4:]
 	if tx.importing != nil && made.seq != 0 && err == nil {
-		made.changes = tx.importing.created(r, record, set, args[4:])
+		made.changes = tx.importing.created(r, record, made)
 	}
 	return made, made.seq != 0, StoreError(err)
 }
@@ -135,18 +146,20 @@ func findRow(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 		}
 		args = append(args, value)
 	}
-	return readRow(tx, r, findStatement(tx, r), args...)
+	return readRow(tx, r, findersOf(tx, r).byKey, args...)
 }
 
-// findStatement returns the statement that reads a row by its natural key.
-func findStatement(tx *Tx, r *storedResource) string {
-	finders := tx.db.finders
-	query := finders[r]
-	if query == "" {
-		query = selectRow(tx.db, r) + " WHERE org_id = ? AND " + strings.Join(r.Key, " = ? AND ") + " = ?"
-		finders[r] = query
+// finders are the statements that read a row of a resource for readRow.
+type finders struct{ byKey, byID string }
+
+func findersOf(tx *Tx, r *storedResource) *finders {
+	known := tx.db.finders[r]
+	if known == nil {
+		begin := selectRow(tx.db, r) + " WHERE org_id = ? AND "
+		known = &finders{byKey: begin + strings.Join(r.Key, " = ? AND ") + " = ?", byID: begin + "id = ?"}
+		tx.db.finders[r] = known
 	}
-	return query
+	return known
 }
 
 // selectRow returns the start of a statement for readRow.
@@ -189,11 +202,16 @@ func stampOf(tx *Tx, record Record, member string) string {
 }
 
 // readObject returns a record that was written as the API returns it.
-func readObject(tx *Tx, w writtenRecord) (object []byte, err error) {
+func readObject(tx *Tx, w writtenRecord) ([]byte, error) {
 	if w.row.object != nil {
 		return w.row.object, nil
 	}
-	err = tx.Row("SELECT resource FROM "+w.resource.Table+" WHERE seq = ?", w.row.seq).Scan(&object)
+	return objectBySeq(tx, w.resource, w.row.seq)
+}
+
+// objectBySeq reads a record as the API returns it.
+func objectBySeq(tx *Tx, r *storedResource, seq int64) (object []byte, err error) {
+	err = tx.Row(r.selectObject, seq).Scan(&object)
 	return object, StoreError(err)
 }
 

@@ -146,7 +146,7 @@ func saveSignal(tx *Tx, r *storedResource, present storedRow, record Record) (st
 	if err != nil {
 		return now, err
 	}
-	return now, auditDifference(tx, r, verb, present, now, nil)
+	return now, auditDifference(tx, r, verb, present, now)
 }
 
 // laterThan returns an error for a value that is older than the current one, because the

@@ -45,6 +45,7 @@ type Tx struct {
 	importing    *Import                    // nil outside of an import
 	logs         map[Org]*auditHead         // the ends of audit logs, once read
 	eventText    []byte                     // of the last audit event; its memory is used again
+	changesText  []byte                     // of the last new record, for its audit event
 }
 
 // At returns the instant of the change, as stored.

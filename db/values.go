@@ -87,7 +87,7 @@ func (r *storedResource) columnValue(column string, value any) (any, error) {
 		}
 		return 0, nil
 	case json.Number:
-		return number(column, value)
+		return columnNumber(column, value)
 	case map[string]any, []any:
 		return compact(value), nil
 	}
@@ -113,8 +113,8 @@ func (r *storedResource) memberValue(column string, value any) any {
 	return value
 }
 
-// number stores whole numbers as integers, so that 100 is not returned as 100.0.
-func number(column string, n json.Number) (any, error) {
+// columnNumber stores whole numbers as integers, so that 100 is not returned as 100.0.
+func columnNumber(column string, n json.Number) (any, error) {
 	if whole, err := n.Int64(); err == nil {
 		return whole, nil
 	}

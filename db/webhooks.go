@@ -62,7 +62,7 @@ func (tx *Tx) CreateSubscription(record Record) (made Object, secret string, err
 // UpdateSubscription sets the members of a subscription that are present. Deliveries
 // that were queued before a pause are sent after it.
 func (tx *Tx) UpdateSubscription(id string, record Record) (Object, error) {
-	before, after, err := modifyRow(tx, webhookSubscriptions, id, func(storedRow) (Record, error) { return record, nil })
+	before, after, err := modifyRow(tx, webhookSubscriptions, id, record)
 	if err != nil || after.seq == 0 {
 		return Object{before.id, before.object}, err
 	}
