@@ -60,7 +60,7 @@ func TestUpdate_Selects(t *testing.T) {
 	} {
 		var selects []string
 		d.engine.TraceWrites(func(query string) {
-			if strings.HasPrefix(query, "SELECT ") && strings.Contains(query, row.table) {
+			if strings.HasPrefix(query, "SELECT ") && strings.Contains(query, " FROM "+row.table) {
 				selects = append(selects, query)
 			}
 		})
