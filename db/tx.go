@@ -61,17 +61,25 @@ func (tx *Tx) NewID() string { return tx.db.newID() }
 // succeeds, the change is on disk. Otherwise nothing of it is stored. A change that
 // writes without an audit event is refused. After Unavailable, the call may be repeated.
 func (d *DB) Write(ctx context.Context, by Actor, run func(*Tx) error) error {
-	return d.write(ctx, by, run, true)
+	return d.write(ctx, d.engine.Write, by, run, true)
+}
+
+// WriteRepeatable is Write for a function that may be called more than once, each time
+// with what it wrote before rolled back. So it changes nothing but the file and its
+// results. It takes less time while others write.
+func (d *DB) WriteRepeatable(ctx context.Context, by Actor, run func(*Tx) error) error {
+	return d.write(ctx, d.engine.WriteRepeatable, by, run, true)
 }
 
 // Maintain runs a change that no caller of the service asked for. It needs no audit
 // event.
 func (d *DB) Maintain(ctx context.Context, run func(*Tx) error) error {
-	return d.write(ctx, Actor{}, run, false)
+	return d.write(ctx, d.engine.Write, Actor{}, run, false)
 }
 
-func (d *DB) write(ctx context.Context, by Actor, run func(*Tx) error, audited bool) error {
-	err := d.engine.Write(ctx, func(of *sqlite.Tx) error { return newTx(d, of, by).run(run, audited) })
+// write runs a change with a method of the engine.
+func (d *DB) write(ctx context.Context, with func(context.Context, func(*sqlite.Tx) error) error, by Actor, run func(*Tx) error, audited bool) error {
+	err := with(ctx, func(of *sqlite.Tx) error { return newTx(d, of, by).run(run, audited) })
 	if sqlite.IsTransient(err) {
 		return StoreError(err)
 	}

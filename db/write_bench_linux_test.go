@@ -54,7 +54,7 @@ func benchmarkWrite(b *testing.B, writers int, change func(tx *db.Tx, ids []stri
 	}
 	var next atomic.Int64
 	one := func(n int64) error {
-		return store.Write(b.Context(), by, func(tx *db.Tx) error {
+		return store.WriteRepeatable(b.Context(), by, func(tx *db.Tx) error {
 			made, err := change(tx, ids, n)
 			if err != nil {
 				return err

@@ -33,12 +33,14 @@ type writer struct {
 
 // writeRequest is one caller's part of a batch.
 type writeRequest struct {
-	ctx      context.Context
-	run      func(*Tx) error
-	commit   []func() // to be called after the commit
-	err      error
-	panicked any
-	turn     chan bool // true: lead the next batch; false: the request is done
+	ctx        context.Context
+	run        func(*Tx) error
+	repeatable bool     // run may be called again after a rollback
+	commit     []func() // to be called after the commit
+	changed    bool     // run has changed rows
+	err        error
+	panicked   any
+	turn       chan bool // true: lead the next batch; false: the request is done
 }
 
 // maxBatch bounds the requests of a batch, and so how long the first one waits
@@ -51,6 +53,12 @@ const maxBatch = 256
 // and the caller may repeat the call.
 func (d *DB) Write(ctx context.Context, run func(*Tx) error) error {
 	return d.writer.enter(&writeRequest{ctx: ctx, run: run})
+}
+
+// WriteRepeatable is Write for a function that may be called more than once, each time
+// with what it wrote before rolled back. It takes less time in a batch.
+func (d *DB) WriteRepeatable(ctx context.Context, run func(*Tx) error) error {
+	return d.writer.enter(&writeRequest{ctx: ctx, run: run, repeatable: true})
 }
 
 // TraceWrites calls fn with each statement of the write transactions, before it
@@ -244,13 +252,10 @@ func (w *writer) transact() []*writeRequest {
 		w.trackCommit()
 	}
 	batch := w.take()
-	succeeded := false
-	for _, r := range batch {
-		if err == nil {
-			err = w.runOne(r, len(batch) == 1)
-			succeeded = succeeded || !r.failed()
-		}
+	if err == nil {
+		err = w.runBatch(batch)
 	}
+	succeeded := slices.ContainsFunc(batch, func(r *writeRequest) bool { return !r.failed() })
 	committed := false
 	if begun {
 		w.conn.observe = nil
@@ -302,14 +307,51 @@ func notifyCommitted(batch []*writeRequest) {
 
 func (r *writeRequest) failed() bool { return r.err != nil || r.panicked != nil }
 
-// runOne runs a request in a savepoint, so that its failure does not affect the
-// other requests. A request without others needs no savepoint. The error that
-// runOne returns fails the whole batch.
-func (w *writer) runOne(r *writeRequest, alone bool) error {
+// runBatch runs the requests of a batch. Each has a savepoint, so that its failure does
+// not affect the others. For a savepoint SQLite copies each page before a request changes
+// it. So if all requests are repeatable, they run without savepoints first, and again
+// with savepoints only if one fails that has changed rows. The error that runBatch
+// returns fails the whole batch.
+func (w *writer) runBatch(batch []*writeRequest) error {
+	if len(batch) == 1 {
+		return w.runOne(batch[0], false)
+	}
+	if !w.db.Frozen() && !slices.ContainsFunc(batch, func(r *writeRequest) bool { return !r.repeatable }) {
+		if done, err := w.runTogether(batch); done || err != nil {
+			return err
+		}
+	}
+	for _, r := range batch {
+		if err := w.runOne(r, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runTogether runs the requests of a batch without savepoints. If one fails that has
+// changed rows, it rolls back all of them, and done is false.
+func (w *writer) runTogether(batch []*writeRequest) (done bool, err error) {
+	if err := w.do("SAVEPOINT batch"); err != nil {
+		return false, err
+	}
+	for _, r := range batch {
+		if err := w.runOne(r, false); err != nil {
+			return false, err
+		}
+		if r.failed() && r.changed {
+			return false, w.do("ROLLBACK TO batch")
+		}
+	}
+	return true, nil
+}
+
+// runOne runs a request. The error that it returns fails the whole batch.
+func (w *writer) runOne(r *writeRequest, savepoint bool) error {
 	if r.err = r.ctx.Err(); r.err != nil {
 		return nil //nolint:nilerr // the request fails, not the batch
 	}
-	if !alone {
+	if savepoint {
 		if err := w.do("SAVEPOINT request"); err != nil {
 			return err
 		}
@@ -318,7 +360,7 @@ func (w *writer) runOne(r *writeRequest, alone bool) error {
 	if isTransient(r.err) {
 		return r.err
 	}
-	if alone {
+	if !savepoint {
 		return nil
 	}
 	if r.failed() || w.db.Frozen() {
@@ -332,10 +374,11 @@ func (w *writer) runOne(r *writeRequest, alone bool) error {
 // call calls the request's function. A panic is passed on to the goroutine that
 // made the request, so that it does not crash the goroutine that runs the batch.
 func (w *writer) call(r *writeRequest) {
-	defer func() { r.panicked = recover() }()
 	tx := &Tx{writer: w}
+	defer func() {
+		r.panicked, r.commit, r.changed = recover(), tx.commit, tx.changed > 0
+	}()
 	r.err = r.run(tx)
-	r.commit = tx.commit
 }
 
 // do runs a statement of the transaction itself.

@@ -246,6 +246,65 @@ func TestWrite_Panics(t *testing.T) {
 	}
 }
 
+// TestWriteRepeatable_Failures lets requests of a batch fail before and after they have
+// changed a row. The others are stored once. All are run again only if a row had been
+// changed, and never together with a request that is not repeatable.
+func TestWriteRepeatable_Failures(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused by the test")
+	for _, row := range []struct {
+		name  string
+		fail  func(*Tx) error // of the second of three requests
+		mixed bool            // another request of the batch is not repeatable
+		runs  int             // of each request
+	}{
+		{"none", insert("1"), false, 1},
+		{"before a change", func(*Tx) error { return refused }, false, 1},
+		{"a constraint", insert("0"), false, 1},
+		{"after a change", func(tx *Tx) error { return errors.Join(insert("1")(tx), refused) }, false, 2},
+		{"a panic after a change", func(tx *Tx) error { panic(insert("1")(tx)) }, false, 2},
+		{"after a change, in a mixed batch", func(tx *Tx) error { return errors.Join(insert("1")(tx), refused) }, true, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			path := newPath(t)
+			d := openPath(t, path, time.Minute)
+			var runs [3]int
+			want := map[string]int{"0": 1, "2": 1}
+			if row.name == "none" {
+				want["1"] = 1
+			}
+			var done sync.WaitGroup
+			err := d.Write(t.Context(), func(*Tx) error {
+				for i, run := range []func(*Tx) error{insert("0"), row.fail, insert("2")} {
+					write := d.WriteRepeatable
+					if row.mixed && i == 0 {
+						write = d.Write
+					}
+					done.Go(func() {
+						defer func() { _ = recover() }()
+						_ = write(t.Context(), func(tx *Tx) error {
+							runs[i]++
+							return run(tx)
+						})
+					})
+					for d.waiting() <= i {
+						runtime.Gosched()
+					}
+				}
+				return nil
+			})
+			done.Wait()
+			if diff := cmp.Diff(want, stored(t, path)); diff != "" || err != nil {
+				t.Errorf("%v (-want +stored):\n%s", err, diff)
+			}
+			if runs[0] != row.runs || runs[1] != row.runs {
+				t.Errorf("runs %v, want %d", runs, row.runs)
+			}
+		})
+	}
+}
+
 // TestWrite_SeenByReaders reads in another process. It sees a commit immediately, and
 // nothing of a transaction under way.
 func TestWrite_SeenByReaders(t *testing.T) {

@@ -27,11 +27,11 @@ func update(r *resource.Resource) Operation {
 	}
 }
 
-// write runs a change. It stores the response with it, if the request has an
+// write runs a change, which may be called again after a rollback. It stores the response with it, if the request has an
 // idempotency key.
 func write[R Result](ctx context.Context, c *Caller, change func(*db.Tx) (R, error)) (R, error) {
 	var result R
-	err := c.Store.Write(ctx, c.actor(), func(tx *db.Tx) (err error) {
+	err := c.Store.WriteRepeatable(ctx, c.actor(), func(tx *db.Tx) (err error) {
 		if result, err = change(tx); err != nil || c.Idempotency == nil {
 			return err
 		}
