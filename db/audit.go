@@ -99,10 +99,10 @@ type auditHead struct {
 	time  string
 }
 
-// readAuditHead reads the head of the log once for a change. Audit then keeps it up to
-// date. Nothing else writes to the log before the change commits or rolls back.
+// readAuditHead reads the head of the log once for all changes of a transaction. Audit
+// then keeps it up to date.
 func readAuditHead(tx *Tx) (*auditHead, error) {
-	if head := tx.logs[tx.Org]; head != nil {
+	if head := tx.batch.logs[tx.Org]; head != nil {
 		return head, nil
 	}
 	head := &auditHead{}
@@ -113,10 +113,7 @@ func readAuditHead(tx *Tx) (*auditHead, error) {
 	} else if !none {
 		head.chain = audit.ChainAfter(audit.Sum(hash))
 	}
-	if tx.logs == nil {
-		tx.logs = map[Org]*auditHead{}
-	}
-	tx.logs[tx.Org] = head // an operator's change may be about several organisations
+	tx.batch.logs[tx.Org] = head // an operator's change may be about several organisations
 	return head, nil
 }
 

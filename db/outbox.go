@@ -78,11 +78,17 @@ func (tx *Tx) Enqueue(kind string, data any) error {
 	return nil
 }
 
+type receiverSetKey struct {
+	org  Org
+	kind string // of the event
+}
+
 // receiverSet returns the organisation's current receiver set of a type of
 // event, and makes it if the subscriptions changed since the last event of the
 // type. It returns 0 if no active subscription matches.
 func receiverSet(tx *Tx, kind string) (int64, error) {
-	if set, known := tx.receiverSets[kind]; known {
+	key := receiverSetKey{tx.Org, kind}
+	if set, known := tx.batch.receiverSets[key]; known {
 		return set, nil
 	}
 	var set int64
@@ -95,10 +101,7 @@ func receiverSet(tx *Tx, kind string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if tx.receiverSets == nil {
-		tx.receiverSets = map[string]int64{}
-	}
-	tx.receiverSets[kind] = set
+	tx.batch.receiverSets[key] = set
 	return set, nil
 }
 

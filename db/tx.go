@@ -35,17 +35,22 @@ type Tx struct {
 	audited bool
 	woken   bool // the delivery loop is woken after the commit
 
-	// receiverSets caches receiverSet by the type of event. A change of the
-	// subscriptions within the transaction clears it.
-	receiverSets map[string]int64
-	roadmaps     map[string][]string        // ids of changed roadmaps → keys of changed milestones
-	riskNumber   int                        // the greatest number of an imported RISK-0001
-	putRows      map[*storedResource]rowSet // what was put
-	lastExisted  map[*storedResource]bool   // the record put last was known before
-	importing    *Import                    // nil outside of an import
-	logs         map[Org]*auditHead         // the ends of audit logs, once read
-	eventText    []byte                     // of the last audit event; its memory is used again
-	changesText  []byte                     // of the last new record, for its audit event
+	batch       *batch
+	roadmaps    map[string][]string        // ids of changed roadmaps → keys of changed milestones
+	riskNumber  int                        // the greatest number of an imported RISK-0001
+	putRows     map[*storedResource]rowSet // what was put
+	lastExisted map[*storedResource]bool   // the record put last was known before
+	importing   *Import                    // nil outside of an import
+	eventText   []byte                     // of the last audit event; its memory is used again
+	changesText []byte                     // of the last new record, for its audit event
+}
+
+// batch is what the changes of one transaction share, so that it is read once for all of
+// them; see sqlite.Tx.Share.
+type batch struct {
+	logs map[Org]*auditHead // the ends of audit logs
+	// receiverSets are those found by receiverSet. A change of subscriptions clears them.
+	receiverSets map[receiverSetKey]int64
 }
 
 // At returns the instant of the change, as stored.
@@ -88,7 +93,12 @@ func (d *DB) write(ctx context.Context, with func(context.Context, func(*sqlite.
 
 func newTx(d *DB, of *sqlite.Tx, by Actor) *Tx {
 	now := d.Now().Truncate(time.Millisecond)
-	return &Tx{Tx: of, db: d, Actor: by, now: now, at: Timestamp(now)}
+	shared, ok := of.Shared().(*batch)
+	if !ok {
+		shared = &batch{logs: map[Org]*auditHead{}, receiverSets: map[receiverSetKey]int64{}}
+		of.Share(shared)
+	}
+	return &Tx{Tx: of, db: d, Actor: by, batch: shared, now: now, at: Timestamp(now)}
 }
 
 // run runs a change's function, completes what it began, and checks that it is

@@ -39,7 +39,7 @@ func (tx *Tx) CreateSubscription(record Record) (made Object, secret string, err
 	if err := refuseMoreSubscriptions(tx); err != nil {
 		return made, "", err
 	}
-	tx.receiverSets = nil
+	clear(tx.batch.receiverSets)
 	if secret, err = newSigningSecret(tx); err != nil {
 		return made, "", err
 	}
@@ -67,7 +67,7 @@ func (tx *Tx) UpdateSubscription(id string, record Record) (Object, error) {
 		return Object{before.id, before.object}, err
 	}
 	changes := subscriptionChanges(before, after)
-	tx.receiverSets = nil
+	clear(tx.batch.receiverSets)
 	_, resumed := changes["active"]
 	if resumed {
 		tx.WakeDeliveries()
@@ -85,7 +85,7 @@ func (tx *Tx) DeleteSubscription(id string) error {
 	if _, err := tx.Exec("DELETE FROM webhook_subscriptions WHERE seq = ?", existing.seq); err != nil {
 		return err
 	}
-	tx.receiverSets = nil
+	clear(tx.batch.receiverSets)
 	return auditSubscription(tx, "deleted", id, audit.Metadata{"changes": subscriptionChanges(existing, storedRow{})})
 }
 

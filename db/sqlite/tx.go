@@ -81,3 +81,10 @@ func (tx *Tx) AfterCommit(fn func()) { tx.commit = append(tx.commit, fn) }
 
 // Contended reports whether a request waits for the next transaction.
 func (tx *Tx) Contended() bool { return tx.writer.isContended() }
+
+// Share keeps a value for the later requests of the same transaction. It is dropped when a
+// request fails, because what the request has written is rolled back.
+func (tx *Tx) Share(value any) { tx.writer.shared = value }
+
+// Shared returns the value passed to Share; nil if there is none.
+func (tx *Tx) Shared() any { return tx.writer.shared }

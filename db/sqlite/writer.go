@@ -22,6 +22,7 @@ type writer struct {
 	closed     bool
 	stale      bool // the connection can't write; a new connection may be able to
 	commits    ownCommits
+	shared     any       // see Tx.Share
 	replicated bool      // Litestream replicates the file
 	checked    time.Time // when replicated was last updated
 
@@ -246,6 +247,7 @@ func (w *writer) transact() []*writeRequest {
 	w.working.Lock()
 	defer w.working.Unlock()
 	started := time.Now()
+	w.shared = nil
 	err := w.begin()
 	begun := err == nil
 	if begun {
@@ -357,6 +359,9 @@ func (w *writer) runOne(r *writeRequest, savepoint bool) error {
 		}
 	}
 	w.call(r)
+	if r.failed() || w.db.Frozen() {
+		w.shared = nil
+	}
 	if isTransient(r.err) {
 		return r.err
 	}
