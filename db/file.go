@@ -99,8 +99,8 @@ type probe struct {
 	failed uint64    // failed transactions at that time
 }
 
-// probeInterval is how long Ready trusts a probe that wrote. Like every commit, such a
-// probe ends the validity of all cached pages, and probes come every few seconds.
+// probeInterval is how long Ready trusts a probe that wrote. Such a probe waits for the
+// disk, and probes come every few seconds.
 const probeInterval = 30 * time.Second
 
 // Ready reports whether the file can be read and written now. It waits for either no

@@ -83,8 +83,8 @@ func (l listing) byChange() string { return l.Table + " INDEXED BY " + l.Table +
 
 // found returns the statement that sorts the rows changed since an instant.
 func (l listing) found(instant string) (string, []any) {
-	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq FROM " + l.byChange() + l.where +
-		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.Table + " USING (seq)", l.with(instant, l.limit+1)
+	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq AS place FROM " + l.byChange() + l.where +
+		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.Table + " ON seq = place", l.with(instant, l.limit+1)
 }
 
 // walk reads a page along the list and passes at most so many rows. The page is
@@ -110,8 +110,8 @@ const more = string(fieldEnd) + string(fieldEnd) + "0"
 // ends with the page. It looks for rows beyond only if the page is not full.
 func (l listing) along(instant string, passed int) (string, []any) {
 	list := " FROM " + l.Table + l.where + l.sorted()
-	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq, updated_at AS changed" + list + limited +
-			") CROSS JOIN " + l.Table + " USING (seq) WHERE changed >= ?" +
+	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq AS place, updated_at AS changed" + list + limited +
+			") CROSS JOIN " + l.Table + " ON seq = place WHERE changed >= ?" +
 			" UNION ALL SELECT '', '', '' FROM (SELECT 1" + list + " LIMIT 1 OFFSET ? + 0)" + limited,
 		slices.Concat(l.with(passed, instant), l.with(passed, l.limit+1))
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -41,7 +42,9 @@ type footprints struct {
 	mutex  sync.Mutex
 	schema int64 // its version
 	tables map[string]tableKind
-	known  map[string]*footprint
+	// replaces says that a table or a trigger replaces rows.
+	replaces bool
+	known    map[string]*footprint
 }
 
 // tableKind is what a footprint depends on.
@@ -49,7 +52,15 @@ type tableKind struct {
 	kind      string // table, view, virtual or shadow
 	generated bool   // some columns are computed from others
 	owned     bool   // it has the column of the owner
+	joined    bool   // a view that reads columns without reporting them; see joinedColumns
 }
+
+// SQLite does not report the columns of a join by name, nor the rows that it deletes to
+// replace them.
+var (
+	joinedColumns = regexp.MustCompile(`(?i)\b(natural|using)\b`)
+	replacedRows  = regexp.MustCompile(`(?i)\b(or|conflict)\s+replace\b`)
+)
 
 // maxFootprints bounds the footprints that are kept.
 const maxFootprints = 2000
@@ -75,6 +86,12 @@ func (f *footprints) of(n *native, query string) *footprint {
 		clear(f.known)
 	}
 	found := f.footprintOf(used)
+	found.readsMore = found.readsMore || joinedColumns.MatchString(query)
+	if f.replaces || replacedRows.MatchString(query) {
+		for n := range found.writes {
+			found.writes[n].name, found.writes[n].owned = "", false
+		}
+	}
 	f.known[query] = found
 	return found
 }
@@ -102,7 +119,7 @@ func (f *footprints) checkSchema(n *native) error {
 
 // readTables reads the tables of the schema and drops all footprints.
 func (f *footprints) readTables() error {
-	tables := map[string]tableKind{}
+	tables, replaces := map[string]tableKind{}, false
 	// The caller may hold a connection of a pool, so this one is not of a pool.
 	c, err := f.db.connect(background, "ro")
 	if err != nil {
@@ -110,16 +127,19 @@ func (f *footprints) readTables() error {
 	}
 	defer c.close() //nolint:errcheck // it only reads
 	err = c.Each(func(row Scanner) error {
-		var name string
+		var name, text string
 		var of tableKind
-		err := row.Scan(&name, &of.kind, &of.generated, &of.owned)
+		err := row.Scan(&name, &of.kind, &of.generated, &of.owned, &text)
+		of.joined = of.kind == "view" && joinedColumns.MatchString(text)
 		tables[strings.ToLower(name)] = of
+		replaces = replaces || replacedRows.MatchString(text)
 		return err
 	}, `SELECT t.name, t.type, EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name) WHERE hidden > 1),
-		EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name) WHERE name = ?)
+		EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name) WHERE name = ?),
+		(SELECT coalesce(group_concat(sql, char(10)), '') FROM sqlite_schema WHERE tbl_name = t.name)
 		FROM pragma_table_list t WHERE t.schema = 'main'`, f.db.options.OwnerColumn)
 	if err == nil {
-		f.tables, f.known = tables, map[string]*footprint{}
+		f.tables, f.replaces, f.known = tables, replaces, map[string]*footprint{}
 		f.generation.Add(1)
 	}
 	return err
@@ -153,6 +173,8 @@ func (f *footprints) footprintOf(used map[access]bool) *footprint {
 		case sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT:
 		case sqlite3.SQLITE_READ:
 			switch {
+			case of.joined:
+				found.readsMore = true
 			case of.kind == "view", name == "json_each", name == "json_tree": // their tables are reported, too
 			case of.kind == "table" && (one.schema == mainSchema || one.schema == "") && !strings.HasPrefix(name, "sqlite_"):
 				// the schema is as in the statement if no column of the table is read
@@ -166,6 +188,9 @@ func (f *footprints) footprintOf(used map[access]bool) *footprint {
 		case sqlite3.SQLITE_UPDATE:
 			if one.column == f.db.options.OwnerColumn {
 				at.owned = false // the row had another owner
+			}
+			if one.column == "ROWID" {
+				at.name = "" // a read reports the column's own name
 			}
 			writes[at] = true
 			found.writesMore = found.writesMore || !isKnown || one.schema != mainSchema
@@ -190,6 +215,9 @@ var analyses sync.Map
 func (n *native) analyse(query string) (map[access]bool, error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
+	if n.closed {
+		return nil, ErrClosed
+	}
 	used := map[access]bool{}
 	analyses.Store(n.handle, used)
 	defer analyses.Delete(n.handle)

@@ -27,6 +27,8 @@ func TestFootprint(t *testing.T) {
 		{"WITH some AS (SELECT x FROM b) SELECT count(*) FROM some", "b.x", ""},
 		{"SELECT value FROM json_each(?)", "", ""},
 		{"SELECT b.x FROM b JOIN log ON log.seq = b.id", "b.id b.x log.seq", ""},
+		{"SELECT log.seq FROM log JOIN part USING (n)", "more", ""},
+		{"SELECT count(*) FROM log NATURAL JOIN part", "more", ""},
 		{"SELECT random()", "more", ""},
 		{"SELECT datetime('now')", "more", ""},
 		{"SELECT page_count FROM pragma_page_count", "more", ""},
@@ -36,12 +38,16 @@ func TestFootprint(t *testing.T) {
 		{"INSERT INTO b (id, x, y) VALUES (1, 2, 3) ON CONFLICT DO UPDATE SET x = 1", "", "b. b.x"},
 		{"INSERT OR REPLACE INTO a (seq, owner_id, n) VALUES (1, 1, 1)", "", "a. part."},
 		{"UPDATE b SET x = y", "b.y", "b.x"},
+		{"UPDATE b SET rowid = 2", "", "b."},
+		{"UPDATE OR REPLACE b SET id = 2", "", "b."},
 		{"UPDATE a SET n = 1", "a.", "a. log."},
 		{"DELETE FROM log", "", "log."},
 		{"DELETE FROM a WHERE seq = 1", "a.", "a. part."},
 		{"DROP TABLE log", "more", "more"},
 		{"SAVEPOINT request", "", ""},
 		{"no statement", "more", "more"},
+		{"SELECT x FROM b; ", "b.x", ""},
+		{"SELECT x FROM b; DELETE FROM log", "more", "more"},
 	} {
 		used := d.footprint(&statement{text: row.query})
 		if got := describe(used.reads, used.readsMore); !includes(row.reads, got) {
@@ -74,6 +80,47 @@ func includes(want, got string) bool {
 		}
 	}
 	return want != "" || !strings.Contains(got, "more")
+}
+
+// TestFootprint_Conflicts finds joins by name in a view, and replacements in a table.
+func TestFootprint_Conflicts(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	d, err := Open(t.Context(), versionOptions(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.CloseAfter(t, d.Close)
+	mapped(t, d)
+	testkit.ExecSQL(t, path, "CREATE VIEW joined AS SELECT log.n FROM log JOIN part USING (n)")
+	versionOf(t, d)
+	if !d.footprint(&statement{text: "SELECT n FROM joined"}).readsMore {
+		t.Error("the view's join is not found")
+	}
+	update := &statement{text: "UPDATE log SET n = 1"}
+	if writes := d.footprint(update).writes; len(writes) != 1 || writes[0] != (column{"log", "n", true}) {
+		t.Errorf("writes %v", writes)
+	}
+	testkit.ExecSQL(t, path, "CREATE TRIGGER replacing AFTER UPDATE ON log BEGIN UPDATE OR REPLACE b SET x = 1; END")
+	versionOf(t, d)
+	for _, written := range d.footprint(update).writes {
+		if written.name != "" || written.owned {
+			t.Errorf("after the change, writes %v", written)
+		}
+	}
+}
+
+// TestFootprint_Close: a read that has begun may need a footprint after Close has.
+func TestFootprint_Close(t *testing.T) {
+	t.Parallel()
+	d := newFile(t)
+	mapped(t, d)
+	d.footprint(&statement{text: "SELECT 1"}) // which reads the schema
+	n := d.versions.analyser()
+	d.versions.close()
+	if found := d.versions.footprints.of(n, "SELECT 2"); found != unknownFootprint {
+		t.Errorf("found %v", found)
+	}
 }
 
 // TestFootprint_Schema analyses a statement again after another connection has changed the

@@ -104,7 +104,8 @@ func (n *native) number(query string) (int64, error) {
 	return value, n.check(code, query)
 }
 
-// prepare prepares a statement. The caller holds the mutex.
+// prepare prepares a statement. A text of several statements is an error. The caller
+// holds the mutex.
 func (n *native) prepare(query string) (uintptr, error) {
 	if n.closed {
 		return 0, ErrClosed
@@ -114,11 +115,17 @@ func (n *native) prepare(query string) (uintptr, error) {
 		return 0, err
 	}
 	defer libc.Xfree(n.tls, text)
-	out := n.tls.Alloc(pointerSize)
-	defer n.tls.Free(pointerSize)
-	*as[*uintptr](out) = 0
-	code := sqlite3.Xsqlite3_prepare_v2(n.tls, n.handle, text, -1, out, 0)
-	return *as[*uintptr](out), n.check(code, query)
+	out := n.tls.Alloc(2 * pointerSize)
+	defer n.tls.Free(2 * pointerSize)
+	rest := out + uintptr(pointerSize)
+	*as[*uintptr](out), *as[*uintptr](rest) = 0, text
+	err = n.check(sqlite3.Xsqlite3_prepare_v2(n.tls, n.handle, text, -1, out, rest), query)
+	statement := *as[*uintptr](out)
+	if err == nil && strings.Trim(libc.GoString(*as[*uintptr](rest)), "; \t\r\n") != "" {
+		sqlite3.Xsqlite3_finalize(n.tls, statement)
+		return 0, fmt.Errorf("%s: more than one statement", query)
+	}
+	return statement, err
 }
 
 func (n *native) check(code int32, what string) error {
