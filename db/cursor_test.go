@@ -43,7 +43,7 @@ func TestCursor_AnyKey(t *testing.T) {
 			var signals []struct {
 				Type string `json:"signal_type"`
 			}
-			if err := json.Unmarshal([]byte("["+page.Rows+"]"), &signals); err != nil {
+			if err := json.Unmarshal([]byte("["+string(page.Rows)+"]"), &signals); err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range signals {

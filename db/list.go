@@ -5,11 +5,10 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 
 	"govsvc/db/resource"
 	"govsvc/db/sqlite"
@@ -26,7 +25,7 @@ type ListQuery struct {
 
 // Page is one page of a list.
 type Page struct {
-	Rows    string // the objects as JSON, with commas between them
+	Rows    []byte // the objects as JSON, with commas between them
 	HasMore bool
 	Next    string // the cursor of the next page; "" on the last
 }
@@ -42,7 +41,8 @@ func (d *DB) List(ctx context.Context, org Organisation, r *resource.Resource, q
 		return l.since(ctx, q.UpdatedSince, usual)
 	}
 	query, args := l.all()
-	return l.page(readPage(ctx, l.db, query, args, l.limit, l.size))
+	page, _, err := l.read(ctx, query, args)
+	return page, err
 }
 
 // listing is the query for one page.
@@ -89,20 +89,12 @@ func newListing(d *DB, org Organisation, r *storedResource, q ListQuery) (listin
 
 // all returns the statement of a page without updated_since.
 func (l listing) all() (string, []any) {
-	return "SELECT " + l.position() + " AS position, id, resource FROM " + l.Table + l.where + l.sorted() + limited, l.with(l.limit + 1)
+	return "SELECT " + l.List.OrderBy + ", id, resource FROM " + l.Table + l.where + l.sorted() + limited, l.with(l.limit + 1)
 }
 
 // limited adds 0 to the variable. With a bare variable, SQLite would plan the
 // statement again at each run.
 const limited = " LIMIT ? + 0"
-
-// position returns the expression for the part of a cursor that precedes the id.
-func (l listing) position() string {
-	if l.List.Ascending { // a key that users choose, with any characters
-		return "json_quote(" + l.List.OrderBy + ")"
-	}
-	return l.List.OrderBy
-}
 
 func (l listing) sorted() string {
 	if l.List.Ascending {
@@ -113,25 +105,6 @@ func (l listing) sorted() string {
 
 // with returns the arguments of the conditions and further ones.
 func (l listing) with(more ...any) []any { return slices.Concat(l.args, more) }
-
-// page returns the page that readPage has read.
-func (l listing) page(objects, positions string, limit int, err error) (Page, error) {
-	if err != nil {
-		return Page{}, StoreError(err)
-	}
-	var page Page
-	var order, id string
-	page.Rows, page.HasMore, order, id = cutPage(objects, positions, limit)
-	if page.HasMore {
-		if l.List.Ascending {
-			if err := json.Unmarshal([]byte(order), &order); err != nil {
-				return Page{}, err
-			}
-		}
-		page.Next = l.db.Cursors.Encode(l.List.Name, l.org, order, id)
-	}
-	return page, nil
-}
 
 // PageBytes is the size of the records from which a page ends early
 // (contract, section 2).
@@ -156,88 +129,81 @@ func (s PageSize) Limit() int {
 	return PageBytes
 }
 
-// readPage runs a query for position, id and resource, and returns the objects and
-// their positions as joinedRows joins them; "" without rows. A page that would be
-// too large has fewer rows: rows is the limit that was applied.
-func readPage(ctx context.Context, d *DB, query string, args []any, limit int, size PageSize) (objects, positions string, rows int, err error) {
-	longest := size.Limit()
-	if size.Small > 0 {
-		longest = min(longest, size.Small)
+// read reads a page by a query for position, id and resource, which reads one row more
+// than the page has. A page that would be too large has fewer rows. unfinished is true if
+// the query ended with an empty resource; see along.
+func (l listing) read(ctx context.Context, query string, args []any) (page Page, unfinished bool, err error) {
+	longest := 0
+	if l.size.Small > 0 {
+		longest = min(l.size.Small, l.size.Limit())
 	}
-	var row [2]any // an aggregate returns one row, also of none
-	joined, ok := d.engine.Frequent.RowWithin(ctx, longest, joinedRows(query), args...)
-	if ok {
-		err = joined.Scan(&row[0], &row[1])
-	}
-	switch {
-	case ok:
-		objects, _ = row[0].(string)
-		positions, _ = row[1].(string)
-		return objects, positions, limit, err
-	case size.Small > 0:
-		return "", "", 0, ErrLargePage
-	}
-	return readRows(ctx, d, query, args, limit, size.Limit())
-}
-
-// readRows reads a page row by row, if it is too large for SQLite to join. It reads one
-// row beyond those that fit, which shows that there are more.
-func readRows(ctx context.Context, d *DB, query string, args []any, limit, most int) (objects, positions string, rows int, err error) {
-	var texts, places strings.Builder
-	read := 0
-	err = d.engine.Frequent.Each(ctx, func(row Scanner) error {
-		var place, object string
-		if err := row.Scan(&place, &object); err != nil {
-			return err
-		}
-		if read > 0 {
-			texts.WriteByte(',')
-			places.WriteByte(rowEnd)
-		}
-		texts.WriteString(object)
-		places.WriteString(place)
-		if read++; read > 1 && read <= limit && texts.Len() > most {
-			limit = read - 1
+	b := pageBuilders.Get().(*pageBuilder)
+	defer b.release()
+	err = l.db.engine.Frequent.EachRaw(ctx, longest, func(row sqlite.RawRow) error {
+		object := row.Text(2)
+		unfinished, page.HasMore = len(object) == 0, b.count == l.limit
+		if unfinished || page.HasMore {
 			return sqlite.ErrStop
 		}
+		size := len(b.rows) + len(object)
+		if b.count > 0 {
+			size += len(",")
+		}
+		if longest > 0 && size > longest {
+			return ErrLargePage
+		}
+		if page.HasMore = b.count > 0 && size > l.size.Limit(); page.HasMore {
+			return sqlite.ErrStop
+		}
+		b.add(object)
+		// only a page without a bound on small ones can end before its limit
+		if b.count == l.limit || longest == 0 {
+			b.order, b.id = append(b.order[:0], row.Text(0)...), append(b.id[:0], row.Text(1)...)
+		}
 		return nil
-	}, "SELECT position || '\x1f' || id || '\x1f' || octet_length(resource), resource FROM ("+query+")", args...)
-	return texts.String(), places.String(), limit, StoreError(err)
-}
-
-// joinedRows joins the rows of a query for position, id and resource into one: the
-// objects, and for each its position, its id and its size in bytes. SQLite joins
-// rows in the order of the query.
-func joinedRows(query string) string {
-	return "SELECT group_concat(resource, ','), group_concat(position || '\x1f' || id || '\x1f' || octet_length(resource), '\x1e') FROM (" + query + ")"
-}
-
-// Separators of the positions of a page. They occur neither in JSON, which escapes
-// control characters, nor in instants and ids.
-const (
-	rowEnd   = '\x1e'
-	fieldEnd = '\x1f'
-)
-
-// cutPage removes the row beyond the limit, if there is one, and returns the
-// position of the last row that stays.
-func cutPage(objects, positions string, limit int) (rows string, more bool, order, id string) {
-	if strings.Count(positions, string(rowEnd)) < limit {
-		return objects, false, "", ""
+	}, query, args...)
+	switch {
+	case errors.Is(err, sqlite.ErrTooLong):
+		return Page{}, false, ErrLargePage
+	case err != nil || unfinished:
+		return Page{}, unfinished, StoreError(err)
 	}
-	positions, beyond := cutLast(positions, rowEnd)
-	_, size := cutLast(beyond, fieldEnd)
-	bytes, _ := strconv.Atoi(size) // SQLite's own number
-	_, last := cutLast(positions, rowEnd)
-	last, _ = cutLast(last, fieldEnd)
-	order, id, _ = strings.Cut(last, string(fieldEnd))
-	return objects[:len(objects)-bytes-len(",")], true, order, id
+	page.Rows = append(make([]byte, 0, len(b.rows)+envelopeBytes), b.rows...)
+	if page.HasMore {
+		page.Next = l.db.Cursors.Encode(l.List.Name, l.org, string(b.order), string(b.id))
+	}
+	return page, false, nil
 }
 
-// cutLast cuts a text around the last end. Without one, before is "".
-func cutLast(text string, end byte) (before, after string) {
-	at := strings.LastIndexByte(text, end)
-	return text[:max(0, at)], text[at+1:]
+// envelopeBytes is the capacity that the rows of a page have for the rest of the response.
+const envelopeBytes = 256
+
+// pageBuilder collects the rows of a page.
+type pageBuilder struct {
+	rows      []byte // with commas between them
+	order, id []byte // of the last row
+	count     int
+}
+
+// pageBuilders keeps the memory of pages of the usual size.
+var pageBuilders = sync.Pool{New: func() any { return new(pageBuilder) }}
+
+// maxPageBuilder bounds the memory that a page leaves to the next one.
+const maxPageBuilder = 64 << 10
+
+func (b *pageBuilder) add(object []byte) {
+	if b.count++; b.count > 1 {
+		b.rows = append(b.rows, ',')
+	}
+	b.rows = append(b.rows, object...)
+}
+
+func (b *pageBuilder) release() {
+	if cap(b.rows) > maxPageBuilder {
+		b.rows = nil
+	}
+	b.rows, b.count = b.rows[:0], 0
+	pageBuilders.Put(b)
 }
 
 // cursorTag is the length of a cursor's authentication in bytes.

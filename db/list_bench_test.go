@@ -48,7 +48,7 @@ func BenchmarkSince(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					if page, err := l.since(b.Context(), edge, usual); err != nil || page.Rows == "" {
+					if page, err := l.since(b.Context(), edge, usual); err != nil || len(page.Rows) == 0 {
 						b.Fatal(err, page)
 					}
 				}

@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"slices"
-	"strings"
 )
 
 // The rows changed since an instant are found in one of two ways:
@@ -58,7 +57,8 @@ func (l listing) since(ctx context.Context, instant string, b budget) (Page, err
 		few = changed <= most
 	}
 	query, args := l.found(instant)
-	return l.page(readPage(ctx, l.db, query, args, l.limit, l.size))
+	page, _, err := l.read(ctx, query, args)
+	return page, err
 }
 
 // changed counts the list's rows that were changed since an instant, up to most
@@ -83,7 +83,7 @@ func (l listing) byChange() string { return l.Table + " INDEXED BY " + l.Table +
 
 // found returns the statement that sorts the rows changed since an instant.
 func (l listing) found(instant string) (string, []any) {
-	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq AS place FROM " + l.byChange() + l.where +
+	return "SELECT " + l.List.OrderBy + ", id, resource FROM (SELECT seq AS place FROM " + l.byChange() + l.where +
 		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.Table + " ON seq = place", l.with(instant, l.limit+1)
 }
 
@@ -94,23 +94,16 @@ func (l listing) walk(ctx context.Context, instant string, passed int) (page Pag
 		passed = max(1, passed/(filteredPass*l.filters*l.filters))
 	}
 	query, args := l.along(instant, passed)
-	objects, positions, limit, err := readPage(ctx, l.db, query, args, l.limit, l.size)
-	if strings.HasSuffix(positions, more) {
-		return Page{}, false, nil
-	}
-	page, err = l.page(objects, positions, limit, err)
-	return page, true, err
+	page, unfinished, err := l.read(ctx, query, args)
+	return page, !unfinished, err
 }
 
-// more is the last position of a walk if there are rows beyond those that it may
-// pass.
-const more = string(fieldEnd) + string(fieldEnd) + "0"
-
 // along returns the statement of a walk. SQLite passes rows on demand, so that the walk
-// ends with the page. It looks for rows beyond only if the page is not full.
+// ends with the page. It looks for rows beyond only if the page is not full. If there are
+// any, the last row has an empty resource.
 func (l listing) along(instant string, passed int) (string, []any) {
 	list := " FROM " + l.Table + l.where + l.sorted()
-	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq AS place, updated_at AS changed" + list + limited +
+	return "SELECT " + l.List.OrderBy + ", id, resource FROM (SELECT seq AS place, updated_at AS changed" + list + limited +
 			") CROSS JOIN " + l.Table + " ON seq = place WHERE changed >= ?" +
 			" UNION ALL SELECT '', '', '' FROM (SELECT 1" + list + " LIMIT 1 OFFSET ? + 0)" + limited,
 		slices.Concat(l.with(passed, instant), l.with(passed, l.limit+1))

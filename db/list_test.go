@@ -273,8 +273,8 @@ func readPages(t *testing.T, d *DB, org Organisation, c *storedResource, q ListQ
 			t.Fatal(err)
 		}
 		var resources []struct{ ID string }
-		if err := json.Unmarshal([]byte("["+page.Rows+"]"), &resources); err != nil {
-			t.Fatal(err, page.Rows)
+		if err := json.Unmarshal([]byte("["+string(page.Rows)+"]"), &resources); err != nil {
+			t.Fatal(err, string(page.Rows))
 		}
 		if page.HasMore != (page.Next != "") || len(resources) > q.Limit || page.HasMore && len(resources) < q.Limit {
 			t.Fatalf("got %d of %d rows, more %v, next %q", len(resources), q.Limit, page.HasMore, page.Next)

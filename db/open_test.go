@@ -65,7 +65,7 @@ func TestOpen_Again(t *testing.T) {
 		t.Error("a key of the file is refused")
 	}
 	next, err := again.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: 1, Cursor: page.Next})
-	if err != nil || next.HasMore || !strings.Contains(next.Rows, "risk_id") {
+	if err != nil || next.HasMore || !strings.Contains(string(next.Rows), "risk_id") {
 		t.Errorf("got %s, %v for the cursor of the first store", next.Rows, err)
 	}
 }

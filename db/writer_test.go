@@ -154,7 +154,7 @@ func TestWrite_Locked(t *testing.T) {
 	}
 	for range 20 {
 		page, err := store.List(t.Context(), testdb.DefaultOrg(t, store), resource.Risk, db.ListQuery{Limit: 5})
-		if err != nil || !strings.Contains(page.Rows, `"before"`) {
+		if err != nil || !strings.Contains(string(page.Rows), `"before"`) {
 			t.Errorf("a read while locked: %s, %v", page.Rows, err)
 		}
 	}

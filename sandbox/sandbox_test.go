@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -56,7 +57,7 @@ func readAll(t *testing.T, s *sandbox.Sandbox) map[string][]map[string]any {
 	for _, r := range resource.All() {
 		if r.List.Operation != "" {
 			page, err := s.List(t.Context(), org, r, db.ListQuery{Limit: 100})
-			add(r.Plural, []byte(page.Rows), err)
+			add(r.Plural, page.Rows, err)
 		}
 		if r.Current.Operation != "" {
 			text, err := s.Current(t.Context(), org, r)
@@ -252,7 +253,7 @@ func TestOpen_Deterministic(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if pages[0].Rows != pages[1].Rows || pages[0].Next != pages[1].Next {
+		if !bytes.Equal(pages[0].Rows, pages[1].Rows) || pages[0].Next != pages[1].Next {
 			t.Errorf("two sandboxes differ at limit %d", limit)
 		}
 	}

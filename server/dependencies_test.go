@@ -89,7 +89,6 @@ func TestReadDependencies_Writes(t *testing.T) {
 		t.Fatal(err)
 	}
 	organisation(t, s.store, "another")
-	load(t, s.store, "another", []db.Record{sample("roadmap", "E", 1, start)})
 	key, _ := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}})
 	version := func() int64 {
 		t.Helper()
@@ -100,7 +99,6 @@ func TestReadDependencies_Writes(t *testing.T) {
 		return n
 	}
 	// record reads all lists of both organisations and a key
-	answers := map[string]string{}
 	record := func() map[string]*db.Reads {
 		recorded := map[string]*db.Reads{}
 		for _, name := range []string{db.DefaultOrganisation, "another"} {
@@ -112,11 +110,10 @@ func TestReadDependencies_Writes(t *testing.T) {
 					t.Fatal(err)
 				}
 				ctx, reads := s.store.File.Record(t.Context(), version())
-				result, err := functions[op.ID](ctx, &api.Caller{Store: s.store, Organisation: org}, api.Input{Query: values})
-				if err != nil {
+				if _, err := functions[op.ID](ctx, &api.Caller{Store: s.store, Organisation: org}, api.Input{Query: values}); err != nil {
 					t.Fatal(err)
 				}
-				recorded[name+" "+l.path], answers[name+" "+l.path] = reads, string(result.Response().Body)
+				recorded[name+" "+l.path] = reads
 			}
 		}
 		ctx, reads := s.store.File.Record(t.Context(), version())
@@ -139,25 +136,10 @@ func TestReadDependencies_Writes(t *testing.T) {
 		}
 	}
 	recorded := record()
-	before := maps.Clone(answers)
-	for _, written := range lists {
-		load(t, s.store, "another", []db.Record{sample(written.object, "E", 78, start)})
-	}
-	now := version()
-	if record(); len(before) != 2*len(lists) {
-		t.Errorf("%d answers", len(before))
-	}
-	for name, answer := range answers {
-		same := strings.HasPrefix(name, db.DefaultOrganisation)
-		if (answer == before[name]) != same || recorded[name].Valid(now) != same {
-			t.Errorf("after writes of another organisation, %q: the same %v, valid %v", name, answer == before[name], recorded[name].Valid(now))
-		}
-	}
-	recorded = record()
 	if _, err := s.store.Keys.Revoke(t.Context(), by(t, s.store, db.DefaultOrganisation), key.ID); err != nil {
 		t.Fatal(err)
 	}
-	now = version()
+	now := version()
 	for name, reads := range recorded {
 		if got, want := reads.Valid(now), name != "key"; got != want {
 			t.Errorf("after the revocation, %q is valid: %v", name, got)

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -16,12 +15,11 @@ import (
 // statement. One goroutine uses it at a time.
 type conn struct {
 	driver     driver.Conn
-	pool       *sql.DB // of this connection only
-	holder     *sql.Conn
 	statements map[string]*statement // by their text
 	reading    int                   // results that are being read
 	arguments  []driver.NamedValue   // of the statement about to run
 	failed     bool                  // a statement failed; a new connection may do better
+	raw        raw                   // see eachRaw
 	trace      func(query string)    // nil unless a test watches the statements
 	// observe is called with each statement before it runs; it may be nil.
 	observe func(s *statement, args []any)
@@ -38,6 +36,7 @@ type statement struct {
 	text    string
 	reading bool // its result is being read, so that it cannot run again yet
 	cached  bool
+	raw     uintptr // see eachRaw
 
 	footprint  *footprint // nil until it is needed
 	generation int64      // of footprints
@@ -59,24 +58,17 @@ func dial(ctx context.Context, dsn string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The driver sets limits only on connections of database/sql; see limitText.
-	c := &conn{pool: sql.OpenDB(connector), statements: map[string]*statement{}}
-	if c.holder, err = c.pool.Conn(ctx); err != nil {
-		return nil, errors.Join(err, c.pool.Close())
+	c := &conn{statements: map[string]*statement{}}
+	if c.driver, err = connector.Connect(ctx); err != nil {
+		return nil, err
 	}
-	err = c.holder.Raw(func(of any) error {
-		c.driver = of.(driver.Conn)
-		return nil
-	})
-	if err != nil {
-		return nil, errors.Join(err, c.close())
-	}
+	c.raw = rawOf(c.driver)
 	return c, nil
 }
 
 func (c *conn) close() error {
 	// SQLite keeps a connection open that has a statement.
-	return errors.Join(c.clearStatements(), c.holder.Close(), c.pool.Close())
+	return errors.Join(c.clearStatements(), c.driver.Close())
 }
 
 func (c *conn) clearStatements() error {
@@ -218,7 +210,7 @@ func (c *conn) prepare(query string, args []any, cached bool) (*statement, []dri
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &statement{prepared: made.(prepared), text: query, cached: cached}
+	s := &statement{prepared: made.(prepared), text: query, cached: cached, raw: rawStatement(made)}
 	if cached {
 		c.statements[query] = s
 	}

@@ -43,6 +43,10 @@ func code(err error) int {
 	if errors.As(err, &e) {
 		return e.Code()
 	}
+	var r rawError
+	if errors.As(err, &r) {
+		return int(r)
+	}
 	return 0
 }
 
@@ -96,9 +100,6 @@ func isFull(err error) bool { return primaryCode(err) == sqlite3.SQLITE_FULL }
 
 // isReadOnly reports whether the connection can only read.
 func isReadOnly(err error) bool { return primaryCode(err) == sqlite3.SQLITE_READONLY }
-
-// isTooLong reports whether a text was longer than the limit of the connection.
-func isTooLong(err error) bool { return primaryCode(err) == sqlite3.SQLITE_TOOBIG }
 
 // isDeleteRace reports whether SQLite failed to delete a leftover file because
 // another process had already deleted it. Opening the file again succeeds.

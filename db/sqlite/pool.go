@@ -43,18 +43,11 @@ func (p *Pool) Row(ctx context.Context, query string, args ...any) Scanner {
 	return row
 }
 
-// RowWithin reads a row like Row, with a limit on the length of texts in bytes. ok is
-// false if the query reads or computes a longer text.
-func (p *Pool) RowWithin(ctx context.Context, bytes int, query string, args ...any) (row Scanner, ok bool) {
-	var found Values
-	err := p.use(ctx, func(c *conn) (err error) {
-		found, ok, err = c.rowWithin(bytes, query, args)
-		return err
-	})
-	if err != nil {
-		return failedRow{err}, true
-	}
-	return found, ok
+// EachRaw calls fn for each row of a query like Each, and copies nothing. A text longer
+// than longest bytes is an ErrTooLong; 0 is no limit. The arguments are texts and numbers.
+// No context interrupts it.
+func (p *Pool) EachRaw(ctx context.Context, longest int, fn func(RawRow) error, query string, args ...any) error {
+	return p.use(ctx, func(c *conn) error { return c.eachRaw(longest, fn, query, args) })
 }
 
 // Each calls fn for each row of a query, until fn returns an error. ErrStop ends

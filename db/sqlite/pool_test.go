@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -99,8 +100,8 @@ func TestPool_Interrupt(t *testing.T) {
 	}
 }
 
-// TestPool_RowWithin bounds the length of a text, and only for its own query.
-func TestPool_RowWithin(t *testing.T) {
+// TestPool_EachRaw bounds the length of a text, and only for its own query.
+func TestPool_EachRaw(t *testing.T) {
 	t.Parallel()
 	d := newFile(t)
 	const query = "SELECT replace(hex(zeroblob(?)), '00', 'x')"
@@ -109,21 +110,55 @@ func TestPool_RowWithin(t *testing.T) {
 		ok     bool
 	}{{400, true}, {5000, false}, {400, true}} {
 		var text string
-		found, ok := d.Frequent.RowWithin(t.Context(), 1000, query, row.length)
-		if ok != row.ok {
-			t.Errorf("%d bytes: %v", row.length, ok)
-		}
-		if ok {
-			if err := found.Scan(&text); err != nil || text != strings.Repeat("x", row.length) {
-				t.Errorf("%d bytes: %q, %v", row.length, text, err)
-			}
+		err := d.Frequent.EachRaw(t.Context(), 1000, func(found RawRow) error {
+			text = string(found.Text(0))
+			return nil
+		}, query, row.length)
+		if row.ok && (err != nil || text != strings.Repeat("x", row.length)) || !row.ok && !errors.Is(err, ErrTooLong) {
+			t.Errorf("%d bytes: %q, %v", row.length, text, err)
 		}
 	}
 	if err := d.Frequent.Row(t.Context(), query, 5000).Scan(new(string)); err != nil {
 		t.Error(err)
 	}
-	if found, ok := d.Frequent.RowWithin(t.Context(), 1000, "SELECT nothing"); !ok || found.Scan(new(any)) == nil {
+	none := func(RawRow) error { return nil }
+	if err := d.Frequent.EachRaw(t.Context(), 1000, none, "SELECT nothing"); err == nil {
 		t.Error("no error of a wrong query")
+	}
+	if err := d.Frequent.EachRaw(t.Context(), 1000, none, "SELECT abs(?)", int64(math.MinInt64)); err == nil || !strings.Contains(err.Error(), "(1)") {
+		t.Errorf("an integer overflow: %v", err)
+	}
+}
+
+// TestPool_EachRaw_Rows reads all rows, or stops early, with texts of any bytes and NULL.
+func TestPool_EachRaw_Rows(t *testing.T) {
+	t.Parallel()
+	d := newFile(t)
+	const query = "SELECT value, iif(value = 2, NULL, ?) FROM (SELECT 1 AS value UNION ALL SELECT 2 UNION ALL SELECT 3)"
+	const text = "a\x00\u540d\x1f"
+	failed := errors.New("failed")
+	for _, row := range []struct {
+		stop error
+		want string
+		err  error
+	}{
+		{nil, "1=" + text + ";2=;3=" + text + ";", nil},
+		{ErrStop, "1=" + text + ";", nil},
+		{failed, "1=" + text + ";", failed},
+	} {
+		got := ""
+		err := d.Frequent.EachRaw(t.Context(), 0, func(found RawRow) error {
+			got += string(found.Text(0)) + "=" + string(found.Text(1)) + ";"
+			return row.stop
+		}, query, text)
+		if got != row.want || !errors.Is(err, row.err) {
+			t.Errorf("stopped with %v: %q, %v", row.stop, got, err)
+		}
+	}
+	for _, args := range [][]any{{}, {text, text}, {1.5}} {
+		if err := d.Frequent.EachRaw(t.Context(), 0, func(RawRow) error { return nil }, query, args...); err == nil {
+			t.Errorf("no error of the arguments %v", args)
+		}
 	}
 }
 

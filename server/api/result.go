@@ -44,12 +44,13 @@ func (o Object) Response() Response {
 
 // Page is a page of a list.
 type Page struct {
-	Rows    string // the objects as JSON, with commas between them
+	Rows    []byte // the objects as JSON, with commas between them
 	HasMore bool
 	Next    string // the cursor of the next page; "" on the last
 }
 
-// Response puts the page into its envelope.
+// Response puts the page into its envelope. The body can take the place of Rows, which
+// must not be used any more.
 func (p Page) Response() Response {
 	return Response{Status: 200, ContentType: JSON, Body: listEnvelope(p.Rows, p.HasMore, p.Next)}
 }
@@ -84,20 +85,36 @@ func lines(events [][]byte) []byte {
 
 const listStart = `{"object":"list","api_version":"` + db.APIVersion + `","data":[`
 
-func listEnvelope[Text string | []byte](rows Text, more bool, next string) []byte {
-	body := make([]byte, 0, len(listStart)+len(rows)+len(next)+48)
-	body = append(body, listStart...)
-	body = append(body, rows...)
-	body = append(body, `],"has_more":`...)
-	body = strconv.AppendBool(body, more)
-	body = append(body, `,"next_cursor":`...)
+// listEnvelope returns the envelope of a list. If the capacity of rows is large enough,
+// it is built there. A page with a row beyond its limit usually has that capacity.
+func listEnvelope(rows []byte, more bool, next string) []byte {
+	end := make([]byte, 0, 256)
+	end = append(end, `],"has_more":`...)
+	end = strconv.AppendBool(end, more)
+	end = append(end, `,"next_cursor":`...)
 	if next == "" {
-		return append(body, "null}"...)
+		end = append(end, "null}"...)
+	} else {
+		end = append(end, '"')
+		end = append(end, next...) // base64url, which needs no escaping
+		end = append(end, `"}`...)
 	}
-	body = append(body, '"')
-	body = append(body, next...) // base64url, which needs no escaping
-	return append(body, `"}`...)
+	size := len(listStart) + len(rows) + len(end)
+	body := rows
+	// The line feed that follows has room as well. Much unused room would stay in memory
+	// as long as the response.
+	if spare := cap(body) - size; spare < len("\n") || spare > maxSpare {
+		body = make([]byte, 0, size+len("\n"))
+	}
+	body = body[:size]
+	copy(body[len(listStart):], rows)
+	copy(body, listStart)
+	copy(body[size-len(end):], end)
+	return body
 }
+
+// maxSpare bounds the unused capacity of the body of a list.
+const maxSpare = 1 << 10
 
 func objectEnvelope(object string, data []byte) []byte {
 	if data == nil {

@@ -85,7 +85,7 @@ func TestSecret_IsNotShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen += page.Rows
+	seen += string(page.Rows)
 	for _, e := range events.Events {
 		seen += string(e)
 	}
