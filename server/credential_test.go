@@ -210,13 +210,25 @@ func TestKey_AcceptsFormerForms(t *testing.T) {
 	}
 }
 
-// TestKey_ChangedByAnotherProcess revokes a key and changes plan and subscription through
-// another handle on the file. The next request sees the change.
+// TestKey_Changed revokes and rotates keys and changes plan and subscription in this
+// process. The next request sees the change.
+func TestKey_Changed(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	testKeyChanges(t, s, s.store)
+}
+
+// TestKey_ChangedByAnotherProcess makes the changes of TestKey_Changed through another
+// handle on the file.
 func TestKey_ChangedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	path, c := s.store.File.Path(), s.clock
-	outside := openStore(t, path, c)
+	testKeyChanges(t, s, openStore(t, s.store.File.Path(), s.clock))
+}
+
+// testKeyChanges makes changes through a handle on the service's file.
+func testKeyChanges(t *testing.T, s *service, through *db.DB) {
+	t.Helper()
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:incidents"}})
 	r := row{path: "/incidents", key: key}
 	s.ask(t, r)
@@ -231,17 +243,27 @@ func TestKey_ChangedByAnotherProcess(t *testing.T) {
 		{db.Business, db.PastDue, 403, "subscription_inactive"},
 		{db.Enterprise, db.Active, 200, ""},
 	} {
-		setPlanOf(t, outside, step.plan, step.subscription)
+		setPlanOf(t, through, step.plan, step.subscription)
 		r.status, r.code = step.status, step.code
 		s.ask(t, r)
 	}
-	minted := &service{store: outside}
+	minted := &service{store: through}
 	s.get(t, "/incidents", minted.key(t, "read:all"))
-	if _, err := outside.Keys.Revoke(t.Context(), by(t, outside, db.DefaultOrganisation), made.ID); err != nil {
+	admin := by(t, through, db.DefaultOrganisation)
+	if _, err := through.Keys.Revoke(t.Context(), admin, made.ID); err != nil {
 		t.Fatal(err)
 	}
 	r.status, r.code = 401, "invalid_api_key"
 	s.ask(t, r)
+
+	made, key = s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:incidents"}})
+	s.ask(t, row{path: "/incidents", key: key})
+	if _, _, err := through.Keys.Rotate(t.Context(), admin, made.ID, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	s.ask(t, row{path: "/incidents", key: key})
+	s.clock.Advance(time.Minute) // no commit comes between
+	s.ask(t, row{path: "/incidents", key: key, status: 401, code: "invalid_api_key"})
 }
 
 // TestKey_SecretIsNotStored searches for keys where none may be stored: in listings, in the
