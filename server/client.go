@@ -193,10 +193,7 @@ func (req *request) credential() (*db.StoredKey, error) {
 	if presented == "" {
 		return nil, &api.Error{Code: api.MissingCredential, Message: "send the API key as `Authorization: Bearer <API_KEY>`"}
 	}
-	// without a data version the key is read for every request
-	if version, err := req.server.Store.File.DataVersion(); err == nil {
-		req.dataVersion = version
-	}
+	req.readDataVersion()
 	key, err := req.server.verifier.verify(req.r.Context(), presented, req.dataVersion, req.address, req.chargeGuess)
 	if err != nil {
 		return nil, err
@@ -205,6 +202,12 @@ func (req *request) credential() (*db.StoredKey, error) {
 		return nil, &api.Error{Code: api.InvalidAPIKey, Message: "this API key is not valid: it is mistyped, revoked or expired"}
 	}
 	return key, nil
+}
+
+// readDataVersion asks for the data version. It is 0 after an error, and then nothing is
+// taken from memory.
+func (req *request) readDataVersion() {
+	req.dataVersion, _ = req.server.Store.File.DataVersion()
 }
 
 // chargeGuess counts the request for the client's address before a key is

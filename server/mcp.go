@@ -39,6 +39,7 @@ func (req *request) callMcp(op *route) (api.Response, error) {
 	if err != nil {
 		return refuseMessage(err)
 	}
+	req.readDataVersion() // a commit may have come before the message
 	body := req.server.mcp.Answer(message, req.callTool)
 	if body == nil {
 		return api.Response{Status: http.StatusAccepted}, nil

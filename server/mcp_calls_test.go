@@ -2,11 +2,13 @@ package server_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -116,4 +118,50 @@ func queryOf(arguments map[string]any) string {
 		}
 	}
 	return "?" + query.Encode()
+}
+
+// TestMCP_ChangeBeforeBody changes the data after the service has accepted a request's
+// headers and before its body is sent. The result has the change.
+func TestMCP_ChangeBeforeBody(t *testing.T) {
+	t.Parallel()
+	s := serveEmptyMCP(t)
+	key := s.key(t, "read:risks")
+	call := toolCall("list_risks", "{}")
+	for range 3 { // from the second one on, the result is cached
+		s.post(t, key, call)
+	}
+	body := &changeReader{Reader: strings.NewReader(call), change: func() {
+		load(t, s.store, db.DefaultOrganisation, []db.Record{sample("risk", "K", 1, start)})
+	}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+mcpPath, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "Expect": {"100-continue"}}
+	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
+	defer client.CloseIdleConnections()
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || !strings.Contains(string(text), "K risk 1") || response.StatusCode != http.StatusOK {
+		t.Errorf("%d %s (%v)", response.StatusCode, text, err)
+	}
+}
+
+// changeReader makes a change before its first byte is read.
+type changeReader struct {
+	io.Reader
+	change func()
+}
+
+// Read makes the change once.
+func (r *changeReader) Read(p []byte) (int, error) {
+	if r.change != nil {
+		r.change()
+		r.change = nil
+	}
+	return r.Reader.Read(p)
 }

@@ -24,7 +24,7 @@ type request struct {
 	address        string // what limits count as the client; see fair.ClientGroup
 	addressCharged bool   // the request counts for the address
 	rateLimit      limit.Decision
-	dataVersion    int64           // of the file, when the request came; 0 if unknown
+	dataVersion    int64           // of the file, when the request or its message came; 0 if unknown
 	caller         *api.Caller     // nil until the credential is checked
 	read           *cachedResponse // the response to a read
 	bodyRead       bool            // reading the body has begun
