@@ -13,10 +13,11 @@ import (
 	"govsvc/server"
 )
 
-// BenchmarkBesideWrites answers an unchanged page, with a change after every 40 reads: none,
-// of another file, of another resource, of another organisation, of the same list. That is
-// about 500 changes a second. It reports the median time of a read, without the changes. A
-// change of another file shows what the processor's caches lose by any work.
+// BenchmarkBesideWrites answers an unchanged page, with a change after every 40 reads:
+// none, of another file, of another resource, of another organisation, of the same
+// list. That is about 500 changes a second. It reports the median time of a read,
+// without the changes. A change of another file shows what the processor's caches lose
+// by any work.
 //
 //	go test ./server -run '^$' -bench BesideWrites -benchtime 500x
 func BenchmarkBesideWrites(b *testing.B) {

@@ -127,8 +127,9 @@ func TestDataVersion_Damage(t *testing.T) {
 	}
 }
 
-// TestOwnCommits_Another commits through another connection at each moment of a commit of the
-// writer. What was read before is not valid, although the writer changed none of it.
+// TestOwnCommits_Another commits through another connection at each moment of a commit
+// of the writer. What was read before is not valid, although the writer changed none of
+// it.
 func TestOwnCommits_Another(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []string{"before", "after the commit", "never"} {

@@ -27,8 +27,8 @@ func update(r *resource.Resource) Operation {
 	}
 }
 
-// write runs a change, which may be called again after a rollback. It stores the response with it, if the request has an
-// idempotency key.
+// write runs a change, which may be called again after a rollback. It stores the
+// response with it, if the request has an idempotency key.
 func write[R Result](ctx context.Context, c *Caller, change func(*db.Tx) (R, error)) (R, error) {
 	var result R
 	err := c.Store.WriteRepeatable(ctx, c.actor(), func(tx *db.Tx) (err error) {

@@ -71,7 +71,8 @@ func TestUntilFailure_Children(t *testing.T) { //nolint:paralleltest // it count
 	}
 }
 
-// BenchmarkUntilFailure measures what a request pays that never asks whether it is canceled.
+// BenchmarkUntilFailure measures what a request pays that never asks whether it is
+// canceled.
 func BenchmarkUntilFailure(b *testing.B) {
 	parent, cancel := context.WithCancel(b.Context())
 	defer cancel()
