@@ -449,6 +449,7 @@ func modelChildMain(t *testing.T, path string) {
 			for err == nil {
 				err = d.Write(t.Context(), func(tx *Tx) error { return modelWrites[2](tx, 1) })
 				fmt.Println("stormed")
+				time.Sleep(300 * time.Microsecond) // the lock is free, so that the other process does not starve
 			}
 		}
 		if err != nil {
