@@ -3,6 +3,7 @@ package sqlite
 import (
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,20 +106,27 @@ func TestDataVersion_Repair(t *testing.T) {
 }
 
 // TestDataVersion_Damage returns no version while a writer keeps SQLite from repairing the
-// index.
+// index. A look waits for the repair then, as every read of SQLite does.
 func TestDataVersion_Damage(t *testing.T) {
 	t.Parallel()
 	d := newFile(t)
 	index := mapped(t, d)
 	before := versionOf(t, d)
 	err := d.Write(t.Context(), func(*Tx) error {
-		index[1][1]++
-		if n, _ := d.DataVersion(); n != 0 {
+		atomic.AddUint64(&index[1][1], 1)
+		looked := make(chan int64, 1)
+		go func() {
+			n, _ := d.DataVersion()
+			looked <- n
+		}()
+		select {
+		case n := <-looked:
 			t.Errorf("version %d of a damaged index", n)
-		}
-		index[1][1]--
-		if n := versionOf(t, d); n <= before {
-			t.Errorf("%d became %d", before, n)
+		case <-time.After(100 * time.Millisecond):
+			atomic.AddUint64(&index[1][1], ^uint64(0))
+			if n := <-looked; n <= before {
+				t.Errorf("%d became %d", before, n)
+			}
 		}
 		return nil
 	})
