@@ -34,8 +34,9 @@ Global flags:
 "{{.CommandPath}} COMMAND --help" shows the help of a command.{{end}}
 `
 
-// scopesText stands for the scopes in a help text. They are in the document, which is
-// not parsed before the help is shown: that takes longer than most commands.
+// scopesText is a placeholder for the scopes in a help text. The scopes come from the
+// document. It is parsed only when a help text needs it, because parsing takes longer than
+// most commands.
 const scopesText = "{scopes}"
 
 // longText returns the help text of a command.

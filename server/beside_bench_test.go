@@ -2,15 +2,12 @@ package server_test
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
 
 	"govsvc/db"
 	"govsvc/db/audit"
-	"govsvc/server"
 )
 
 // BenchmarkBesideWrites answers an unchanged page, with a change after every 40 reads:
@@ -46,17 +43,7 @@ func benchmarkBeside(b *testing.B, beside string) {
 	if err := write(b.Context(), store, own, "risk", 1_000_000, 200); err != nil {
 		b.Fatal(err)
 	}
-	_, key := s.mint(b, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(100_000_000), PerDay: new(2_000_000_000)})
-	r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, server.Base+"/risks", nil)
-	r.Header.Set("Authorization", "Bearer "+key)
-	ask := func() {
-		w := &discardWriter{head: http.Header{}}
-		s.server.ServeHTTP(w, r)
-		if w.status != http.StatusOK || w.size < 2000 {
-			b.Fatalf("status %d, %d bytes", w.status, w.size)
-		}
-	}
-	ask() // the first hashes the key
+	ask := askForRisks(b, s, 2000)
 	to, object, actor := store, "risk", own
 	switch beside {
 	case "file":

@@ -2,11 +2,9 @@ package server_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,19 +63,7 @@ func TestResponseCache_NothingStale(t *testing.T) {
 // it write a risk and returns after the commit.
 func anotherProcess(t *testing.T, path string) func(n int) {
 	t.Helper()
-	child := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^TestResponseCache_NothingStale$") // ends when its standard input is closed
-	child.Env = append(os.Environ(), "GOVSVC_TEST_STALE="+path)
-	in, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	child, in, out := testkit.StartTest(t, "TestResponseCache_NothingStale", "GOVSVC_TEST_STALE="+path) // ends when its standard input is closed
 	t.Cleanup(func() {
 		_ = in.Close()
 		_, _ = io.Copy(io.Discard, out)

@@ -8,16 +8,23 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestFootprint finds what statements read and write: also through views, triggers,
-// foreign keys and conflicts. More is what is not a column of a table.
-func TestFootprint(t *testing.T) {
-	t.Parallel()
-	d, err := Open(t.Context(), versionOptions(newPath(t)))
+// openVersioned opens a file with the tables of versionOptions and a mapped WAL index.
+func openVersioned(t testing.TB, path string) *DB {
+	t.Helper()
+	d, err := Open(t.Context(), versionOptions(path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	testkit.CloseAfter(t, d.Close)
 	mapped(t, d)
+	return d
+}
+
+// TestFootprint checks what statements read and write, also through views, triggers,
+// foreign keys and conflicts. "more" means a use of something other than a column.
+func TestFootprint(t *testing.T) {
+	t.Parallel()
+	d := openVersioned(t, newPath(t))
 	for _, row := range []struct{ query, reads, writes string }{
 		{"SELECT 1", "", ""},
 		{"SELECT count(*) FROM b", "b.", ""},
@@ -86,12 +93,7 @@ func includes(want, got string) bool {
 func TestFootprint_Conflicts(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
-	d, err := Open(t.Context(), versionOptions(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	testkit.CloseAfter(t, d.Close)
-	mapped(t, d)
+	d := openVersioned(t, path)
 	testkit.ExecSQL(t, path, "CREATE VIEW joined AS SELECT log.n FROM log JOIN part USING (n)")
 	versionOf(t, d)
 	if !d.footprint(&statement{text: "SELECT n FROM joined"}).readsMore {
@@ -128,12 +130,7 @@ func TestFootprint_Close(t *testing.T) {
 func TestFootprint_Schema(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
-	d, err := Open(t.Context(), versionOptions(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	testkit.CloseAfter(t, d.Close)
-	mapped(t, d)
+	d := openVersioned(t, path)
 	s := &statement{text: "UPDATE b SET x = 1"}
 	if got := describe(d.footprint(s).writes, false); got != "b.x" {
 		t.Errorf("writes %s", got)

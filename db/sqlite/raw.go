@@ -47,8 +47,8 @@ type raw struct {
 // for several statements at once.
 var errNoRaw = errors.New("the driver's statements can't be run without it")
 
-// rawOf returns the connection that a connection of the driver stands for; zero if it is
-// not known.
+// rawOf returns the library's connection inside a connection of the driver. It is zero if
+// the driver has other fields.
 func rawOf(c driver.Conn) raw {
 	of := reflect.Indirect(reflect.ValueOf(c))
 	tls, db := of.FieldByName("tls"), of.FieldByName("db")
@@ -58,8 +58,8 @@ func rawOf(c driver.Conn) raw {
 	return raw{(*libc.TLS)(tls.UnsafePointer()), uintptr(db.Uint())}
 }
 
-// rawStatement returns the statement that a statement of the driver stands for; 0 if it is
-// not known.
+// rawStatement returns the library's statement inside a statement of the driver. It is 0
+// if the driver has other fields.
 func rawStatement(s driver.Stmt) uintptr {
 	statement := reflect.Indirect(reflect.ValueOf(s)).FieldByName("pstmt")
 	if !statement.IsValid() || statement.Kind() != reflect.Uintptr {

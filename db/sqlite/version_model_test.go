@@ -381,20 +381,7 @@ type modelChild struct {
 
 func startModelChild(t testing.TB, path string) *modelChild {
 	t.Helper()
-	child := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^TestVersions$")
-	child.Env = append(os.Environ(), "GOVSVC_TEST_VERSIONS="+path)
-	child.Stderr = os.Stderr
-	in, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	child, in, out := testkit.StartTest(t, "TestVersions", "GOVSVC_TEST_VERSIONS="+path)
 	started := &modelChild{child, in, bufio.NewScanner(out)}
 	started.do(t, "hello")
 	return started

@@ -5,9 +5,12 @@ package testkit
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -142,4 +145,24 @@ func CompareCalls[In comparable, Out comparable](t *testing.T, fn func(In) Out, 
 			t.Errorf("%.100q: got %.200q, want %.200q", fmt.Sprint(in), fmt.Sprint(got), fmt.Sprint(out))
 		}
 	}
+}
+
+// StartTest runs a test of this package in another process, with one more variable in its
+// environment, and returns the process with its standard input and output.
+func StartTest(t testing.TB, test, variable string) (child *exec.Cmd, in io.WriteCloser, out io.ReadCloser) {
+	t.Helper()
+	child = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^"+test+"$") //nolint:gosec // this program
+	child.Env = append(os.Environ(), variable)
+	child.Stderr = os.Stderr
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err = child.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return child, in, out
 }

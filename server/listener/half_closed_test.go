@@ -71,33 +71,22 @@ func TestUntilFailure_Children(t *testing.T) { //nolint:paralleltest // it count
 	}
 }
 
-// BenchmarkUntilFailure measures what a request pays that never asks whether it is
-// canceled.
+// BenchmarkUntilFailure measures the cost of a request that never asks whether it is
+// canceled, and of one that asks once.
 func BenchmarkUntilFailure(b *testing.B) {
-	parent, cancel := context.WithCancel(b.Context())
-	defer cancel()
-	c := &connection{}
-	b.ReportAllocs()
-	for b.Loop() {
-		u := &untilFailure{parent: parent, connection: c}
-		if u.Value("key") != nil {
-			b.Fatal("a value")
-		}
-		u.end()
-	}
-}
-
-// BenchmarkUntilFailure_Asked measures the same for a request that asks once.
-func BenchmarkUntilFailure_Asked(b *testing.B) {
-	parent, cancel := context.WithCancel(b.Context())
-	defer cancel()
-	c := &connection{}
-	b.ReportAllocs()
-	for b.Loop() {
-		u := &untilFailure{parent: parent, connection: c}
-		if u.Err() != nil || u.Value("key") != nil {
-			b.Fatal("canceled")
-		}
-		u.end()
+	for name, asks := range map[string]bool{"never": false, "once": true} {
+		b.Run(name, func(b *testing.B) {
+			parent, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			c := &connection{}
+			b.ReportAllocs()
+			for b.Loop() {
+				u := &untilFailure{parent: parent, connection: c}
+				if asks && u.Err() != nil || u.Value("key") != nil {
+					b.Fatal("canceled, or a value")
+				}
+				u.end()
+			}
+		})
 	}
 }
