@@ -70,7 +70,7 @@ func (s *service) do(t testing.TB, key string, c subscriptionCall) data {
 		}
 	}
 	for _, text := range c.not {
-		if strings.Contains(a.text(), text) {
+		if a.shows(text) {
 			t.Errorf("%s: %q must not appear in %s", about, text, a.text())
 		}
 	}

@@ -176,7 +176,7 @@ func (d *writeService) check(t testing.TB, w write, a answer) db.Record {
 		}
 	}
 	for _, text := range w.not {
-		if strings.Contains(a.text(), text) {
+		if a.shows(text) {
 			t.Errorf("%s: %q must not appear in %.2000s", w.about(), text, a.text())
 		}
 	}
