@@ -4,22 +4,23 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"fmt"
-	"io"
+	"math"
+	"time"
 
-	modernc "modernc.org/sqlite"
+	"modernc.org/libc"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// conn is a connection of the driver with a cache of prepared statements. It
-// bypasses database/sql, which takes a good part of the time of a small
-// statement. One goroutine uses it at a time.
+// conn is a connection through the interface of the SQLite library, with a cache of
+// prepared statements. The driver of database/sql would copy each text twice and describe
+// the columns for each run. One goroutine uses a conn at a time, so SQLite locks nothing
+// for it.
 type conn struct {
-	driver     driver.Conn
+	tls        *libc.TLS
+	handle     uintptr
 	statements map[string]*statement // by their text
 	reading    int                   // results that are being read
-	arguments  []driver.NamedValue   // of the statement about to run
 	failed     bool                  // a statement failed; a new connection may do better
-	raw        raw                   // see eachRaw
 	trace      func(query string)    // nil unless a test watches the statements
 	// observe is called with each statement before it runs; it may be nil.
 	observe func(s *statement, args []any)
@@ -30,114 +31,135 @@ type conn struct {
 // any of these sets.
 const maxStatements = 1000
 
-// statement is a prepared statement.
-type statement struct {
-	prepared
-	text    string
-	reading bool // its result is being read, so that it cannot run again yet
-	cached  bool
-	raw     uintptr // see eachRaw
-
-	footprint  *footprint // nil until it is needed
-	generation int64      // of footprints
-	touched    touch      // what the statement last added to touched.set
-	batch      int64      // of touched
+// connect opens a connection; see uri for the mode.
+func (d *DB) connect(ctx context.Context, mode string) (*conn, error) {
+	return dial(ctx, d.uri(mode), d.pragmas(mode))
 }
 
-type prepared interface {
-	driver.Stmt
-	driver.StmtExecContext
-	driver.StmtQueryContext
-}
-
-// connect opens a connection; see dsn for the mode.
-func (d *DB) connect(ctx context.Context, mode string) (*conn, error) { return dial(ctx, d.dsn(mode)) }
-
-func dial(ctx context.Context, dsn string) (*conn, error) {
-	connector, err := modernc.NewConnector(dsn)
+// dial opens a connection and runs the pragmas, such as "foreign_keys(1)".
+func dial(ctx context.Context, uri string, pragmas []string) (*conn, error) {
+	c := &conn{tls: libc.NewTLS(), statements: map[string]*statement{}}
+	name, err := libc.CString(uri)
 	if err != nil {
+		c.tls.Close()
 		return nil, err
 	}
-	c := &conn{statements: map[string]*statement{}}
-	if c.driver, err = connector.Connect(ctx); err != nil {
-		return nil, err
+	defer libc.Xfree(c.tls, name)
+	out := c.tls.Alloc(pointerSize)
+	code := sqlite3.Xsqlite3_open_v2(c.tls, name, out, sqlite3.SQLITE_OPEN_READWRITE|sqlite3.SQLITE_OPEN_CREATE|sqlite3.SQLITE_OPEN_NOMUTEX|sqlite3.SQLITE_OPEN_URI, 0)
+	c.handle = *as[*uintptr](out)
+	c.tls.Free(pointerSize)
+	if err = c.check(code); err == nil {
+		err = c.check(sqlite3.Xsqlite3_extended_result_codes(c.tls, c.handle, 1))
 	}
-	c.raw = rawOf(c.driver)
+	for _, pragma := range pragmas {
+		if err == nil {
+			err = c.runOnce(ctx, "PRAGMA "+pragma)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
 	return c, nil
 }
 
 func (c *conn) close() error {
-	// SQLite keeps a connection open that has a statement.
-	return errors.Join(c.clearStatements(), c.driver.Close())
+	c.clearStatements() // SQLite keeps a connection open that has a statement
+	err := c.check(sqlite3.Xsqlite3_close_v2(c.tls, c.handle))
+	c.tls.Close()
+	return err
 }
 
-func (c *conn) clearStatements() error {
-	var err error
+func (c *conn) clearStatements() {
 	for _, s := range c.statements {
-		err = errors.Join(err, s.Close())
+		s.finalize()
 	}
 	clear(c.statements)
+}
+
+// check returns the error of a result code, with SQLite's message.
+func (c *conn) check(code int32) error {
+	if code == sqlite3.SQLITE_OK {
+		return nil
+	}
+	e := &libraryError{code: int(code), text: libc.GoString(sqlite3.Xsqlite3_errstr(c.tls, code))}
+	if c.handle != 0 {
+		if message := libc.GoString(sqlite3.Xsqlite3_errmsg(c.tls, c.handle)); message != e.text {
+			e.text += ": " + message
+		}
+	}
+	return e
+}
+
+// note remembers a failure of SQLite. A text that is too long is none.
+func (c *conn) note(err error) error {
+	c.failed = c.failed || err != nil && err != ErrTooLong //nolint:errorlint // never wrapped
 	return err
 }
 
 // runOnce runs a statement that is not cached. Pragmas need it: many of them take
-// effect when they are prepared.
+// effect when they are prepared. The context interrupts it.
 func (c *conn) runOnce(ctx context.Context, query string, args ...any) error {
-	values, err := c.bind(query, args)
-	if err != nil {
-		return err
-	}
-	_, err = c.driver.(driver.ExecerContext).ExecContext(ctx, query, values)
-	return c.note(err)
+	return c.each(ctx, ctx, false, func(Scanner) error { return nil }, query, args)
 }
 
-// note remembers a failure of the driver.
-func (c *conn) note(err error) error {
-	c.failed = c.failed || err != nil
-	return err
+// result is what a statement has changed.
+type result struct {
+	rows int64 // how many
+	last int64 // rowid of the row that was inserted last
 }
 
 // Exec runs a statement to its end.
-func (c *conn) Exec(query string, args ...any) (driver.Result, error) {
-	s, values, err := c.prepare(query, args, true)
+func (c *conn) Exec(query string, args ...any) (result, error) {
+	s, err := c.begin(query, args, true)
 	if err != nil {
-		return nil, c.note(err)
+		return result{}, c.note(err)
 	}
-	defer s.release()
-	result, err := s.ExecContext(context.Background(), values)
-	return result, c.note(err)
+	defer s.end()
+	for {
+		if more, err := s.step(); err != nil {
+			return result{}, c.note(err)
+		} else if !more {
+			return result{sqlite3.Xsqlite3_changes64(c.tls, c.handle), sqlite3.Xsqlite3_last_insert_rowid(c.tls, c.handle)}, nil
+		}
+	}
 }
 
 // Row reads the first row of a query; see Scanner.
 func (c *conn) Row(query string, args ...any) Scanner {
-	row, err := c.first(context.Background(), query, args)
+	row, err := c.first(background, query, args)
 	if err != nil {
 		return failedRow{err}
 	}
 	return row
 }
 
-// first reads the first row of a query; ErrNoRows if there is none.
+// first reads the first row of a query; ErrNoRows if there is none. The context
+// interrupts it.
 func (c *conn) first(ctx context.Context, query string, args []any) (Values, error) {
-	s, values, err := c.prepare(query, args, true)
+	stop, err := c.interruptAfter(ctx)
 	if err != nil {
 		return nil, c.note(err)
 	}
-	defer s.release()
-	rows, err := s.QueryContext(ctx, values)
+	defer stop()
+	s, err := c.begin(query, args, true)
 	if err != nil {
 		return nil, c.note(err)
 	}
-	row := make(Values, len(rows.Columns()))
-	err = rows.Next(row)
-	closed := rows.Close() // reports a failure of Next again
-	if err == io.EOF {     //nolint:errorlint // the driver's contract
+	defer s.end()
+	found, err := s.step()
+	var row Values
+	if found {
+		row = s.values(nil)
+		err = c.check(s.reset()) // a statement outside a transaction ends here
+	}
+	switch {
+	case err != nil:
+		return nil, c.note(interrupted(ctx, err))
+	case !found:
 		return nil, ErrNoRows
 	}
-	if err == nil {
-		err = closed
-	}
-	return row, c.note(err)
+	return row, nil
 }
 
 // Each calls fn for each row of a query; see Pool.Each.
@@ -145,15 +167,45 @@ func (c *conn) Each(fn func(Scanner) error, query string, args ...any) error {
 	return c.each(background, background, true, fn, query, args)
 }
 
-// each reads rows like Each, with two contexts: step interrupts the first step of the
-// statement, and ctx ends the read between two rows.
+// each reads rows like Each, with two contexts: step interrupts the statement, and ctx
+// ends the read between two rows.
 func (c *conn) each(ctx, step context.Context, cached bool, fn func(Scanner) error, query string, args []any) error {
-	s, values, err := c.prepare(query, args, cached)
+	stop, err := c.interruptAfter(step)
 	if err != nil {
 		return c.note(err)
 	}
-	defer s.release()
-	rows, err := s.QueryContext(step, values)
+	defer stop()
+	var row Values
+	var scanner Scanner
+	err = c.steps(cached, func(s *statement) error {
+		if row == nil {
+			row = s.values(nil)
+			scanner = row // converted once, not for each row
+		} else {
+			s.values(row)
+		}
+		if err := fn(scanner); err != nil {
+			return err
+		}
+		return ctx.Err()
+	}, query, args)
+	return interrupted(step, err)
+}
+
+// eachRaw calls fn for each row of a query without copying it. A text longer than longest
+// bytes is an ErrTooLong; 0 is the default limit.
+func (c *conn) eachRaw(longest int, fn func(RawRow) error, query string, args []any) error {
+	if longest > 0 {
+		before := sqlite3.Xsqlite3_limit(c.tls, c.handle, sqlite3.SQLITE_LIMIT_LENGTH, int32(min(longest, math.MaxInt32))) //nolint:gosec // bounded
+		defer sqlite3.Xsqlite3_limit(c.tls, c.handle, sqlite3.SQLITE_LIMIT_LENGTH, before)
+	}
+	return c.steps(true, func(s *statement) error { return fn(RawRow{s}) }, query, args)
+}
+
+// steps calls fn after each step of a query that returned a row, until fn fails. ErrStop
+// ends it without an error.
+func (c *conn) steps(cached bool, fn func(*statement) error, query string, args []any) error {
+	s, err := c.begin(query, args, cached)
 	if err != nil {
 		return c.note(err)
 	}
@@ -162,83 +214,106 @@ func (c *conn) each(ctx, step context.Context, cached bool, fn func(Scanner) err
 	defer func() {
 		s.reading = false
 		c.reading--
-		_ = rows.Close() // the rows were read to their end, or Next failed before
+		s.end()
 	}()
-	row := make(Values, len(rows.Columns()))
-	scanner := Scanner(row) // converted once, not for each row
 	for {
-		switch err := rows.Next(row); {
-		case err == io.EOF: //nolint:errorlint // the driver's contract
-			return nil
-		case err != nil:
+		if more, err := s.step(); err != nil {
 			return c.note(err)
+		} else if !more {
+			return nil
 		}
-		if err := fn(scanner); err == ErrStop { //nolint:errorlint // never wrapped
+		if err := fn(s); err == ErrStop { //nolint:errorlint // never wrapped
 			return nil
 		} else if err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 	}
 }
 
-// prepare finds or prepares a statement and binds its arguments. The caller
-// releases the statement.
-func (c *conn) prepare(query string, args []any, cached bool) (*statement, []driver.NamedValue, error) {
-	values, err := c.bind(query, args)
-	if err != nil {
-		return nil, nil, err
-	}
+// begin finds or prepares a statement and binds its arguments. The caller ends it.
+func (c *conn) begin(query string, args []any, cached bool) (*statement, error) {
 	if c.trace != nil {
 		c.trace(query)
 	}
-	known := c.statements[query]
-	if known != nil && !known.reading {
-		if c.observe != nil {
-			c.observe(known, args)
+	s := c.statements[query]
+	if s == nil || s.reading {
+		cached = cached && s == nil
+		if cached && len(c.statements) >= maxStatements && c.reading == 0 {
+			c.clearStatements()
 		}
-		return known, values, nil
-	}
-	if cached = cached && known == nil; cached && len(c.statements) >= maxStatements && c.reading == 0 {
-		if err := c.clearStatements(); err != nil {
-			return nil, nil, err
+		var err error
+		if s, err = c.prepare(query); err != nil {
+			return nil, err
 		}
-	}
-	made, err := c.driver.Prepare(query)
-	if err != nil {
-		return nil, nil, err
-	}
-	s := &statement{prepared: made.(prepared), text: query, cached: cached, raw: rawStatement(made)}
-	if cached {
-		c.statements[query] = s
+		if s.cached = cached; cached {
+			c.statements[query] = s
+		}
 	}
 	if c.observe != nil {
 		c.observe(s, args)
 	}
-	return s, values, nil
+	if err := s.bind(args); err != nil {
+		s.end()
+		return nil, err
+	}
+	return s, nil
 }
 
-// release closes a statement that is not cached.
-func (s *statement) release() {
-	if !s.cached {
-		_ = s.Close() // its failure was reported when it ran
+// interruptAfter interrupts the statement of this connection when the context ends. The
+// caller calls stop when the statement has returned.
+func (c *conn) interruptAfter(ctx context.Context) (stop func(), err error) {
+	if ctx.Done() == nil {
+		return func() {}, nil
 	}
-}
-
-// bind converts arguments into the few types that the driver takes, as
-// database/sql does.
-func (c *conn) bind(query string, args []any) ([]driver.NamedValue, error) {
-	for len(c.arguments) < len(args) {
-		c.arguments = append(c.arguments, driver.NamedValue{Ordinal: len(c.arguments) + 1})
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	for i, arg := range args {
-		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
-		if err != nil {
-			return nil, fmt.Errorf("argument %d of %q: %w", i+1, query, err)
+	returned, left := make(chan struct{}), make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(left)
+		for { // an interrupt before the first step has no effect
+			sqlite3.Xsqlite3_interrupt(c.tls, c.handle)
+			select {
+			case <-returned:
+				return
+			case <-time.After(time.Millisecond):
+			}
 		}
-		c.arguments[i].Value = value
+	})
+	return func() {
+		close(returned)
+		if !cancel() {
+			<-left
+		}
+	}, nil
+}
+
+// interrupted returns the error of the context if that is what interrupted a statement.
+func interrupted(ctx context.Context, err error) error {
+	if primaryCode(err) == sqlite3.SQLITE_INTERRUPT && ctx.Err() != nil {
+		return ctx.Err()
 	}
-	return c.arguments[:len(args)], nil
+	return err
+}
+
+// valueOf copies a value of SQLite.
+func valueOf(tls *libc.TLS, value uintptr) driver.Value {
+	switch sqlite3.Xsqlite3_value_type(tls, value) {
+	case sqlite3.SQLITE_INTEGER:
+		return sqlite3.Xsqlite3_value_int64(tls, value)
+	case sqlite3.SQLITE_FLOAT:
+		return sqlite3.Xsqlite3_value_double(tls, value)
+	case sqlite3.SQLITE_TEXT:
+		return string(textOf(tls, value))
+	case sqlite3.SQLITE_BLOB:
+		bytes := sqlite3.Xsqlite3_value_blob(tls, value)
+		return append([]byte(nil), memory(bytes, int(sqlite3.Xsqlite3_value_bytes(tls, value)))...)
+	}
+	return nil
+}
+
+// textOf returns a value as text in SQLite's own memory.
+func textOf(tls *libc.TLS, value uintptr) []byte {
+	text := sqlite3.Xsqlite3_value_text(tls, value)
+	return memory(text, int(sqlite3.Xsqlite3_value_bytes(tls, value)))
 }

@@ -19,13 +19,13 @@ type versions struct {
 	// floor is the oldest version at which a read can still be valid.
 	floor atomic.Int64
 
-	mutex  sync.RWMutex
-	closed bool
-	native *native   // nil until the first look
-	index  *walIndex // nil if SQLite has no mapping
-	number int64     // of the state that header describes
-	header walHeader // zero: no state is described
-	pragma int64     // the version that SQLite reported last; used without a mapping
+	mutex     sync.RWMutex
+	closed    bool
+	inspector *inspector // nil until the first look
+	index     *walIndex  // nil if SQLite has no mapping
+	number    int64      // of the state that header describes
+	header    walHeader  // zero: no state is described
+	pragma    int64      // the version that SQLite reported last; used without a mapping
 	// committing says that the header may change by a commit of the writer that is not
 	// attributed yet.
 	committing bool
@@ -56,7 +56,7 @@ func (v *versions) look() (int64, error) {
 		return 0, ErrClosed
 	case v.committing:
 		return 0, nil
-	case v.native == nil:
+	case v.inspector == nil:
 		if err := v.open(); err != nil {
 			return 0, err
 		}
@@ -69,7 +69,7 @@ func (v *versions) look() (int64, error) {
 		// A process ended while it wrote the header. SQLite repairs the index at a read,
 		// unless a writer keeps it from that.
 		v.advance(walHeader{})
-		_, err := v.native.number(pragmaVersion)
+		_, err := v.inspector.number(pragmaVersion)
 		if header, ok = v.index.read(); !ok {
 			return 0, err
 		}
@@ -83,7 +83,7 @@ const pragmaVersion = "PRAGMA data_version"
 
 // open connects, and finds the mapping of a file that has a log in use.
 func (v *versions) open() error {
-	n, err := openNative(v.db.Path())
+	n, err := v.db.openInspector()
 	if err != nil {
 		return err
 	}
@@ -94,14 +94,14 @@ func (v *versions) open() error {
 	if _, err := os.Stat(v.db.Path() + "-shm"); err == nil && v.db.access == ReadWrite {
 		v.index, _ = n.index() // without it, the pragma reports commits
 	}
-	v.native = n
+	v.inspector = n
 	v.advance(walHeader{})
 	return nil
 }
 
 // ask asks SQLite whether another connection has committed. It takes microseconds.
 func (v *versions) ask() (int64, error) {
-	version, err := v.native.number(pragmaVersion)
+	version, err := v.inspector.number(pragmaVersion)
 	if err != nil || version != v.pragma {
 		v.pragma = version
 		v.advance(walHeader{})
@@ -182,10 +182,10 @@ func (v *versions) settle(header walHeader, own bool, touched *touched) {
 }
 
 // analyser returns the connection that analyses statements; nil if there is none.
-func (v *versions) analyser() *native {
+func (v *versions) analyser() *inspector {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()
-	return v.native
+	return v.inspector
 }
 
 // close ends the use of the mapping.
@@ -193,8 +193,8 @@ func (v *versions) close() {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	v.closed = true
-	if v.native != nil {
-		v.native.close()
-		v.native, v.index = nil, nil
+	if v.inspector != nil {
+		v.inspector.close()
+		v.inspector, v.index = nil, nil
 	}
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 
 	modernc "modernc.org/sqlite"
@@ -25,6 +26,8 @@ var (
 	ErrReplaced = errors.New("was replaced while it was being opened; try again")
 	// ErrInUse is returned by Lock if another process has the file open.
 	ErrInUse = errors.New("is in use by another process")
+	// ErrTooLong is returned if a query reads or computes a longer text than it may.
+	ErrTooLong = errors.New("a text is longer than the query may read")
 	// ErrNotRegular matches the errors of RequireRegular.
 	ErrNotRegular = errors.New("is not a regular file")
 )
@@ -37,15 +40,24 @@ func (e notRegular) Error() string { return string(e) }
 // Is reports whether the target is ErrNotRegular.
 func (e notRegular) Is(target error) bool { return target == ErrNotRegular }
 
+// libraryError is an error of the SQLite library.
+type libraryError struct {
+	code int // extended
+	text string
+}
+
+// Error returns the same text as an error of the driver.
+func (e *libraryError) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.code) }
+
 // code returns SQLite's extended result code, or 0 if err is not an error of SQLite.
 func code(err error) int {
-	var e *modernc.Error
-	if errors.As(err, &e) {
-		return e.Code()
+	var ours *libraryError
+	if errors.As(err, &ours) {
+		return ours.code
 	}
-	var r rawError
-	if errors.As(err, &r) {
-		return int(r)
+	var driver *modernc.Error // see SingleTx
+	if errors.As(err, &driver) {
+		return driver.Code()
 	}
 	return 0
 }

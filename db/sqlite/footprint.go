@@ -69,7 +69,7 @@ const maxFootprints = 2000
 var unknownFootprint = &footprint{readsMore: true, writesMore: true}
 
 // of returns the footprint of a statement.
-func (f *footprints) of(n *native, query string) *footprint {
+func (f *footprints) of(n *inspector, query string) *footprint {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if err := f.checkSchema(n); err != nil {
@@ -97,7 +97,7 @@ func (f *footprints) of(n *native, query string) *footprint {
 }
 
 // checkSchema drops the footprints if the schema has changed.
-func (f *footprints) checkSchema(n *native) error {
+func (f *footprints) checkSchema(n *inspector) error {
 	if f.tables != nil && !f.stale.Load() {
 		return nil
 	}
@@ -212,22 +212,22 @@ func (f *footprints) footprintOf(used map[access]bool) *footprint {
 var analyses sync.Map
 
 // analyse prepares a statement and returns what it would use.
-func (n *native) analyse(query string) (map[access]bool, error) {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	if n.closed {
+func (i *inspector) analyse(query string) (map[access]bool, error) {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	if i.closed {
 		return nil, ErrClosed
 	}
-	used := map[access]bool{}
-	analyses.Store(n.handle, used)
-	defer analyses.Delete(n.handle)
-	sqlite3.Xsqlite3_set_authorizer(n.tls, n.handle, addressOf(authorize), n.handle)
-	defer sqlite3.Xsqlite3_set_authorizer(n.tls, n.handle, 0, 0)
-	statement, err := n.prepare(query)
+	c, used := i.conn, map[access]bool{}
+	analyses.Store(c.handle, used)
+	defer analyses.Delete(c.handle)
+	sqlite3.Xsqlite3_set_authorizer(c.tls, c.handle, addressOf(authorize), c.handle)
+	defer sqlite3.Xsqlite3_set_authorizer(c.tls, c.handle, 0, 0)
+	s, err := c.prepare(query)
 	if err != nil {
 		return nil, err
 	}
-	sqlite3.Xsqlite3_finalize(n.tls, statement)
+	s.finalize()
 	return used, nil
 }
 

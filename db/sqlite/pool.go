@@ -15,7 +15,7 @@ var background = context.Background()
 // statements. It opens a connection when a read needs one.
 type Pool struct {
 	db            *DB
-	dsn           string
+	mode          string // of the connections; see uri
 	interruptible bool
 	slots         chan struct{} // one for each connection that may exist
 
@@ -26,7 +26,7 @@ type Pool struct {
 }
 
 func newPool(d *DB, mode string, size int, interruptible bool) *Pool {
-	return &Pool{db: d, dsn: d.dsn(mode), interruptible: interruptible, slots: make(chan struct{}, size)}
+	return &Pool{db: d, mode: mode, interruptible: interruptible, slots: make(chan struct{}, size)}
 }
 
 // Row reads the first row of a query. Its Scan returns ErrNoRows if there is none. If the
@@ -147,7 +147,7 @@ func (p *Pool) take(ctx context.Context) (*conn, error) {
 		return c, nil
 	}
 	p.mutex.Unlock()
-	c, err := dial(ctx, p.dsn)
+	c, err := p.db.connect(ctx, p.mode)
 	if err != nil {
 		p.active.Done()
 	}

@@ -112,7 +112,7 @@ func OpenToRead(ctx context.Context, options Options, access Access) (*DB, error
 	d.access = access
 	mode := "ro"
 	if access == QueryOnly {
-		mode = "rw" // see dsn
+		mode = "rw" // see pragmas
 	}
 	d.Lookups = newPool(d, mode, lookupsAtOnce, true)
 	d.Frequent, d.Searches, d.Bulk = d.Lookups, d.Lookups, d.Lookups
@@ -224,14 +224,23 @@ func createEmpty(path string) error {
 	return file.Close()
 }
 
-// dsn returns the driver's name for the file. SQLite reads the mode of a file: URL
-// only.
-func (d *DB) dsn(mode string) string {
-	path := filepath.ToSlash(d.options.Path)
+// uri returns SQLite's name for the file. SQLite reads the mode of a file: URL only.
+func (d *DB) uri(mode string) string { return fileURI(d.options.Path, mode, d.access == Immutable) }
+
+func fileURI(path, mode string, immutable bool) string {
+	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a drive letter
 	}
 	query := url.Values{"mode": {mode}}
+	if immutable {
+		query.Set("immutable", "1")
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
+}
+
+// pragmas returns what a connection sets first.
+func (d *DB) pragmas(mode string) []string {
 	pragmas := []string{
 		fmt.Sprintf("busy_timeout(%d)", d.options.Wait.Milliseconds()),
 		"foreign_keys(1)",
@@ -244,17 +253,17 @@ func (d *DB) dsn(mode string) string {
 		// other pages as fast, and each page that SQLite caches takes 8 KB here.
 		pragmas = append(pragmas, "cache_size(-512)")
 	}
-	switch d.access {
-	case ReadWrite, ReadOnly:
-	case QueryOnly:
+	if d.access == QueryOnly {
 		// The last connection to close a file removes the files beside it, if it
 		// may write. That is why the mode of these connections is rw.
 		pragmas = append(pragmas, "query_only(1)")
-	case Immutable:
-		query.Set("immutable", "1")
 	}
-	query["_pragma"] = pragmas
-	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
+	return pragmas
+}
+
+// dsn returns the name of the file for the driver of database/sql, with the pragmas.
+func (d *DB) dsn(mode string) string {
+	return d.uri(mode) + "&" + url.Values{"_pragma": d.pragmas(mode)}.Encode()
 }
 
 // Close waits for the reads and the write transaction under way, and closes the

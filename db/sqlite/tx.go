@@ -14,9 +14,8 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	rows, err := result.RowsAffected()
-	tx.changed += rows
-	return rows, err
+	tx.changed += result.rows
+	return result.rows, nil
 }
 
 // Insert runs an INSERT of one row and returns its rowid, 0 if a conflict kept it
@@ -27,11 +26,11 @@ func (tx *Tx) Insert(query string, args ...any) (seq int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if rows, err := result.RowsAffected(); rows == 0 {
-		return 0, err
+	if result.rows == 0 {
+		return 0, nil
 	}
 	tx.changed++
-	return result.LastInsertId()
+	return result.last, nil
 }
 
 // Row reads the first row of a query, with what the transaction has written so
