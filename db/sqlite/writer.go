@@ -10,10 +10,9 @@ import (
 )
 
 // writer owns the only connection that writes, and serializes write requests by
-// group commit. Requests that wait while a transaction is running share the
-// next transaction and its sync of the disk. The first of them leads: its
-// goroutine runs the whole batch. The writer never delays a transaction to
-// collect more requests.
+// group commit. Requests that wait, or arrive while others run, share a transaction
+// and its sync of the disk. The first of them leads: its goroutine runs the whole
+// batch. See gathering for the wait before a commit.
 type writer struct {
 	db *DB
 
@@ -26,10 +25,11 @@ type writer struct {
 	replicated bool      // Litestream replicates the file
 	checked    time.Time // when replicated was last updated
 
-	mutex   sync.Mutex
-	led     bool // a leader runs a batch, or is about to run one
-	waiting []*writeRequest
-	stats   writerStats
+	mutex     sync.Mutex
+	led       bool // a leader runs a batch, or is about to run one
+	waiting   []*writeRequest
+	gathering gathering
+	stats     writerStats
 }
 
 // writeRequest is one caller's part of a batch.
@@ -47,6 +47,9 @@ type writeRequest struct {
 // maxBatch bounds the requests of a batch, and so how long the first one waits
 // for the last one.
 const maxBatch = 256
+
+// joinTime bounds how long a batch takes requests that arrive while it runs.
+const joinTime = 20 * time.Millisecond
 
 // Write runs a request in the write transaction. If run returns nil and the
 // commit succeeds, its writes are on disk. Otherwise no write of it is stored. A request
@@ -72,6 +75,7 @@ func (d *DB) TraceWrites(fn func(query string)) {
 
 func (w *writer) open(ctx context.Context, d *DB) error {
 	w.db, w.stats = d, newWriterStats()
+	w.gathering.arrived = make(chan struct{}, 1)
 	return w.connect(ctx)
 }
 
@@ -169,6 +173,10 @@ func (w *writer) enter(r *writeRequest) error {
 	w.waiting = append(w.waiting, r)
 	leads := !w.led
 	w.led = true
+	if w.gathering.wanted {
+		w.gathering.wanted = false
+		w.gathering.arrived <- struct{}{}
+	}
 	w.mutex.Unlock()
 	if !leads {
 		var err error
@@ -229,42 +237,41 @@ func (w *writer) finish(batch []*writeRequest) {
 	}
 }
 
-// take removes the requests of the next batch from the queue. The leader's is the
+// take moves the waiting requests to a batch, at most maxBatch in all. The leader's is the
 // first.
-func (w *writer) take() []*writeRequest {
+func (w *writer) take(batch []*writeRequest) []*writeRequest {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	n := min(len(w.waiting), maxBatch)
-	batch := slices.Clone(w.waiting[:n])
+	n := min(len(w.waiting), maxBatch-len(batch))
+	batch = append(batch, w.waiting[:n]...)
 	w.waiting = slices.Delete(w.waiting, 0, n)
 	return batch
 }
 
-// transact runs all waiting requests in one transaction. It takes the lock of the file
+// transact runs a batch of requests in one transaction. It takes the lock of the file
 // first and the requests then. So requests that arrive during the wait for the lock are
 // part of the batch, and fail with it if the lock cannot be taken.
 func (w *writer) transact() []*writeRequest {
 	w.working.Lock()
 	defer w.working.Unlock()
 	started := time.Now()
-	w.shared = nil
 	err := w.begin()
 	begun := err == nil
+	var batch []*writeRequest
 	if begun {
-		w.trackCommit()
-	}
-	batch := w.take()
-	if err == nil {
-		err = w.runBatch(batch)
+		batch, err = w.runBatch(started)
+		w.conn.observe = nil
+	} else {
+		batch = w.take(nil)
 	}
 	succeeded := slices.ContainsFunc(batch, func(r *writeRequest) bool { return !r.failed() })
 	committed := false
-	if begun {
-		w.conn.observe = nil
-	}
 	if err == nil && succeeded && !w.db.Frozen() {
-		err = w.commit()
-		committed = err == nil
+		began := time.Now()
+		if err = w.commit(); err == nil {
+			committed = true
+			w.gathering.committed(len(batch), time.Since(began))
+		}
 	}
 	if committed {
 		w.checkpoint()
@@ -294,7 +301,12 @@ func (w *writer) begin() error {
 			return err
 		}
 	}
-	return w.do("BEGIN IMMEDIATE")
+	w.shared = nil
+	if err := w.do("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	w.trackCommit()
+	return nil
 }
 
 func notifyCommitted(batch []*writeRequest) {
@@ -309,19 +321,49 @@ func notifyCommitted(batch []*writeRequest) {
 
 func (r *writeRequest) failed() bool { return r.err != nil || r.panicked != nil }
 
-// runBatch runs the requests of a batch. Each has a savepoint, so that its failure does
-// not affect the others. For a savepoint SQLite copies each page before a request changes
-// it. So if all requests are repeatable, they run without savepoints first, and again
-// with savepoints only if one fails that has changed rows. The error that runBatch
-// returns fails the whole batch.
-func (w *writer) runBatch(batch []*writeRequest) error {
-	if len(batch) == 1 {
-		return w.runOne(batch[0], false)
-	}
-	if !w.db.Frozen() && !slices.ContainsFunc(batch, func(r *writeRequest) bool { return !r.repeatable }) {
-		if done, err := w.runTogether(batch); done || err != nil {
-			return err
+// runBatch runs the waiting requests, and those that join the batch while it runs. The
+// error that it returns fails the whole batch.
+//
+// A request that fails must not affect the others. With a savepoint for each, SQLite
+// copies each page before a request changes it. So repeatable requests run without
+// savepoints. If one fails that has changed rows, all of them run again, with savepoints.
+func (w *writer) runBatch(started time.Time) (batch []*writeRequest, err error) {
+	frozen := w.db.Frozen()
+	savepoints := frozen
+	patience := w.gathering.patience()
+	for ran := 0; ; ran++ {
+		for ran == len(batch) {
+			if ran > 0 && (time.Since(started) > joinTime || !w.gather(ran, &patience)) {
+				return batch, nil
+			}
+			batch = w.take(batch)
 		}
+		r, alone := batch[ran], len(batch) == 1
+		savepoints = savepoints || !r.repeatable
+		savepoint := savepoints && (frozen || !alone)
+		if err := w.runOne(r, savepoint); err != nil {
+			return batch, err
+		}
+		if savepoint || !r.failed() || !r.changed {
+			continue
+		}
+		if alone {
+			return batch, nil // nothing to commit
+		}
+		savepoints = true
+		if err := w.runAgain(batch[:ran+1]); err != nil {
+			return batch, err
+		}
+	}
+}
+
+// runAgain rolls back requests that have run and runs them with savepoints.
+func (w *writer) runAgain(batch []*writeRequest) error {
+	if err := w.do("ROLLBACK"); err != nil {
+		return err
+	}
+	if err := w.begin(); err != nil {
+		return err
 	}
 	for _, r := range batch {
 		if err := w.runOne(r, true); err != nil {
@@ -329,23 +371,6 @@ func (w *writer) runBatch(batch []*writeRequest) error {
 		}
 	}
 	return nil
-}
-
-// runTogether runs the requests of a batch without savepoints. If one fails that has
-// changed rows, it rolls back all of them, and done is false.
-func (w *writer) runTogether(batch []*writeRequest) (done bool, err error) {
-	if err := w.do("SAVEPOINT batch"); err != nil {
-		return false, err
-	}
-	for _, r := range batch {
-		if err := w.runOne(r, false); err != nil {
-			return false, err
-		}
-		if r.failed() && r.changed {
-			return false, w.do("ROLLBACK TO batch")
-		}
-	}
-	return true, nil
 }
 
 // runOne runs a request. The error that it returns fails the whole batch.

@@ -21,6 +21,20 @@ func (d *DB) waiting() int {
 	return len(d.writer.waiting)
 }
 
+// batched runs writes in one batch, in their order.
+func (d *DB) batched(writes ...func()) {
+	var done sync.WaitGroup
+	d.writer.working.Lock()
+	for i, write := range writes {
+		done.Go(write)
+		for d.waiting() <= i {
+			runtime.Gosched()
+		}
+	}
+	d.writer.working.Unlock()
+	done.Wait()
+}
+
 // TestWrite_BatchFails lets a batch fail after one of its requests was refused. Another
 // request of the batch may have written what refused it. So every request reports the
 // failure of the batch, and the refused one can be repeated.
@@ -39,24 +53,15 @@ func TestWrite_BatchFails(t *testing.T) {
 		_, err := other.Exec("BEGIN IMMEDIATE")
 		return err
 	}
-	var done sync.WaitGroup
-	err = d.Write(t.Context(), func(*Tx) error {
-		for i, run := range []func(*Tx) error{insert("same"), insert("same"), locked} {
-			done.Go(func() {
-				if err := d.Write(t.Context(), run); !IsTransient(err) {
-					t.Errorf("request %d: got %v, want the failure of the batch", i, err)
-				}
-			})
-			for d.waiting() <= i { // so that they come in this order
-				runtime.Gosched()
+	var writes []func()
+	for i, run := range []func(*Tx) error{insert("same"), insert("same"), locked} {
+		writes = append(writes, func() {
+			if err := d.Write(t.Context(), run); !IsTransient(err) {
+				t.Errorf("request %d: got %v, want the failure of the batch", i, err)
 			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+		})
 	}
-	done.Wait()
+	d.batched(writes...)
 	if err := d.Write(t.Context(), insert("same")); err != nil {
 		t.Errorf("the refused request, again: %v", err)
 	}
@@ -77,27 +82,18 @@ func TestTx_AfterCommit(t *testing.T) {
 			return errors.Join(insert(name)(tx), err)
 		}
 	}
-	var done sync.WaitGroup
-	err := d.Write(t.Context(), func(*Tx) error {
-		for i, row := range []struct {
-			name string
-			err  error
-		}{{"one", nil}, {"two", refused}, {"three", nil}} {
-			done.Go(func() {
-				if err := d.Write(t.Context(), request(row.name, row.err)); !errors.Is(err, row.err) {
-					t.Errorf("%s: %v", row.name, err)
-				}
-			})
-			for d.waiting() <= i {
-				runtime.Gosched()
+	var writes []func()
+	for _, row := range []struct {
+		name string
+		err  error
+	}{{"one", nil}, {"two", refused}, {"three", nil}} {
+		writes = append(writes, func() {
+			if err := d.Write(t.Context(), request(row.name, row.err)); !errors.Is(err, row.err) {
+				t.Errorf("%s: %v", row.name, err)
 			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+		})
 	}
-	done.Wait()
+	d.batched(writes...)
 	d.Freeze()
 	if err := d.Write(t.Context(), request("frozen", nil)); err != nil {
 		t.Fatal(err)
@@ -212,37 +208,31 @@ func TestWrite_Panics(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	d := openPath(t, path, time.Minute)
-	var done sync.WaitGroup
-	err := d.Write(t.Context(), func(*Tx) error {
-		for i := range 3 {
-			done.Go(func() {
-				defer func() {
-					if panicked := recover(); (panicked != nil) != (i == 1) {
-						t.Errorf("request %d: panicked with %v", i, panicked)
-					}
-				}()
-				err := d.Write(t.Context(), func(tx *Tx) error {
-					if err := insert(fmt.Sprint(i))(tx); err != nil {
-						return err
-					}
-					if i == 1 {
-						panic("of the test")
-					}
-					return nil
-				})
-				if err != nil {
-					t.Errorf("request %d: %v", i, err)
+	var writes []func()
+	for i := range 3 {
+		writes = append(writes, func() {
+			defer func() {
+				if panicked := recover(); (panicked != nil) != (i == 1) {
+					t.Errorf("request %d: panicked with %v", i, panicked)
 				}
+			}()
+			err := d.Write(t.Context(), func(tx *Tx) error {
+				if err := insert(fmt.Sprint(i))(tx); err != nil {
+					return err
+				}
+				if i == 1 {
+					panic("of the test")
+				}
+				return nil
 			})
-			for d.waiting() <= i {
-				runtime.Gosched()
+			if err != nil {
+				t.Errorf("request %d: %v", i, err)
 			}
-		}
-		return nil
-	})
-	done.Wait()
-	if diff := cmp.Diff(map[string]int{"0": 1, "2": 1}, stored(t, path)); diff != "" || err != nil {
-		t.Errorf("%v (-want +stored):\n%s", err, diff)
+		})
+	}
+	d.batched(writes...)
+	if diff := cmp.Diff(map[string]int{"0": 1, "2": 1}, stored(t, path)); diff != "" {
+		t.Errorf("(-want +stored):\n%s", diff)
 	}
 }
 
@@ -274,29 +264,23 @@ func TestWriteRepeatable_Failures(t *testing.T) {
 			if row.name == "none" {
 				want["1"] = 1
 			}
-			var done sync.WaitGroup
-			err := d.Write(t.Context(), func(*Tx) error {
-				for i, run := range []func(*Tx) error{insert("0"), row.fail, insert("2")} {
-					write := d.WriteRepeatable
-					if row.mixed && i == 0 {
-						write = d.Write
-					}
-					done.Go(func() {
-						defer func() { _ = recover() }()
-						_ = write(t.Context(), func(tx *Tx) error {
-							runs[i]++
-							return run(tx)
-						})
-					})
-					for d.waiting() <= i {
-						runtime.Gosched()
-					}
+			var writes []func()
+			for i, run := range []func(*Tx) error{insert("0"), row.fail, insert("2")} {
+				write := d.WriteRepeatable
+				if row.mixed && i == 0 {
+					write = d.Write
 				}
-				return nil
-			})
-			done.Wait()
-			if diff := cmp.Diff(want, stored(t, path)); diff != "" || err != nil {
-				t.Errorf("%v (-want +stored):\n%s", err, diff)
+				writes = append(writes, func() {
+					defer func() { _ = recover() }()
+					_ = write(t.Context(), func(tx *Tx) error {
+						runs[i]++
+						return run(tx)
+					})
+				})
+			}
+			d.batched(writes...)
+			if diff := cmp.Diff(want, stored(t, path)); diff != "" {
+				t.Errorf("(-want +stored):\n%s", diff)
 			}
 			if runs[0] != row.runs || runs[1] != row.runs {
 				t.Errorf("runs %v, want %d", runs, row.runs)
