@@ -67,7 +67,7 @@ var delivered = regexp.MustCompile(`(?m)^Benchmark(Deliveries|Bare)/subscription
 // webhooks runs the benchmark of deliveries and its bare client.
 func webhooks(ctx context.Context, out io.Writer, b *bench) error {
 	command := exec.CommandContext(ctx, "go", "test", "./server/webhook", "-run", "^$", "-bench", "Deliveries//dead=0|Bare",
-		"-benchtime", "20000x", "-count", strconv.Itoa(b.rounds))
+		"-benchtime", "10000x", "-count", strconv.Itoa(b.rounds))
 	text, err := command.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, text)

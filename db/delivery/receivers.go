@@ -3,6 +3,8 @@ package delivery
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
+	"time"
 
 	"govsvc/db"
 )
@@ -20,32 +22,100 @@ var errNoSubscription = &db.Error{Code: db.NotFound, Message: "no webhook_subscr
 
 // FindReceiver finds the receiver of a subscription of the organisation.
 func FindReceiver(ctx context.Context, store *db.DB, org db.Org, id string) (Receiver, error) {
-	return readReceiver(ctx, store, "org_id = ? AND id = ?", org, id)
-}
-
-// ReceiverOfClaim finds the receiver of a claimed delivery; NotFound if the claim has
-// ended. The number of the subscription is not enough, since a later subscription can have
-// the number of a deleted one.
-func ReceiverOfClaim(ctx context.Context, store *db.DB, k ClaimKey) (Receiver, error) {
-	return readReceiver(ctx, store, "seq = ?1 AND EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ?2 AND subscription_seq = ?1 AND state = 'pending' AND lease = ?3)",
-		k.Subscription, k.Event, k.Lease)
-}
-
-func readReceiver(ctx context.Context, store *db.DB, which string, args ...any) (Receiver, error) {
-	var id, url, secret, former, until string
-	var active bool
-	err := store.Engine().Frequent.Row(ctx, "SELECT id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active FROM webhook_subscriptions WHERE "+which, args...).
-		Scan(&id, &url, &secret, &former, &until, &active)
-	if none, err := db.Absent(err); none {
-		return Receiver{}, errNoSubscription
-	} else if err != nil {
-		return Receiver{}, db.StoreError(err)
+	row, err := readReceiver(ctx, store, "org_id = ? AND id = ?", org, id)
+	if err != nil {
+		return Receiver{}, err
 	}
-	r := Receiver{id, url, []string{secret}, active}
-	if former != "" && until > db.Timestamp(store.Now()) {
-		r.Secrets = append(r.Secrets, former)
+	return row.at(store.Now()), nil
+}
+
+// ReceiverCache holds the receiver of one subscription in memory until its row may have
+// changed. The zero value holds none. Many goroutines may use it.
+type ReceiverCache struct{ held atomic.Pointer[heldReceiver] }
+
+// heldReceiver is the row of a receiver, and what reading it depended on.
+type heldReceiver struct {
+	receiverRow
+	reads *db.Reads
+}
+
+// claimTrusted is how long a claim is taken to last without a look at the file. It is
+// shorter than any lease. A delivery is sent twice only if within that time a full queue
+// drops it and an operator replays it, or the clock is set back.
+const claimTrusted = time.Second
+
+// OfClaim finds the receiver of a claimed delivery; NotFound if its subscription was deleted
+// or the claim has ended. The number of the subscription is not enough, since a later
+// subscription can have the number of a deleted one.
+func (c *ReceiverCache) OfClaim(ctx context.Context, store *db.DB, d Delivery) (Receiver, error) {
+	if time.Since(d.claimed) > claimTrusted {
+		if err := findClaim(ctx, store, d.ClaimKey); err != nil {
+			return Receiver{}, err
+		}
+	}
+	row, err := c.read(ctx, store, d.ClaimKey.Subscription)
+	if err != nil {
+		return Receiver{}, err
+	}
+	if row.id != d.subscription {
+		return Receiver{}, errNoSubscription
+	}
+	return row.at(store.Now()), nil
+}
+
+// findClaim returns NotFound if a claim has ended.
+func findClaim(ctx context.Context, store *db.DB, k ClaimKey) error {
+	var lasts bool
+	err := store.Engine().Frequent.Row(ctx, "SELECT EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ? AND subscription_seq = ? AND state = 'pending' AND lease = ?)",
+		k.Event, k.Subscription, k.Lease).Scan(&lasts)
+	if err == nil && !lasts {
+		return errNoSubscription
+	}
+	return db.StoreError(err)
+}
+
+// read returns the row of a subscription, from memory if it is still valid.
+func (c *ReceiverCache) read(ctx context.Context, store *db.DB, seq int64) (receiverRow, error) {
+	version, err := store.File.DataVersion()
+	if err != nil {
+		return receiverRow{}, db.StoreError(err)
+	}
+	if held := c.held.Load(); held != nil && held.reads.Valid(version) {
+		return held.receiverRow, nil
+	}
+	recorded, reads := store.File.Record(ctx, version)
+	row, err := readReceiver(recorded, store, "seq = ?", seq)
+	if err == nil {
+		c.held.Store(&heldReceiver{row, reads})
+	}
+	return row, err
+}
+
+// receiverRow is the row of a receiver. former signs until the time until.
+type receiverRow struct {
+	id, url, secret, former, until string
+	active                         bool
+}
+
+func readReceiver(ctx context.Context, store *db.DB, which string, args ...any) (receiverRow, error) {
+	var r receiverRow
+	err := store.Engine().Frequent.Row(ctx, "SELECT id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active FROM webhook_subscriptions WHERE "+which, args...).
+		Scan(&r.id, &r.url, &r.secret, &r.former, &r.until, &r.active)
+	if none, err := db.Absent(err); none {
+		return receiverRow{}, errNoSubscription
+	} else if err != nil {
+		return receiverRow{}, db.StoreError(err)
 	}
 	return r, nil
+}
+
+// at returns the receiver with the secrets that sign at a time.
+func (r receiverRow) at(now time.Time) Receiver {
+	secrets := []string{r.secret}
+	if r.former != "" && r.until > db.Timestamp(now) {
+		secrets = append(secrets, r.former)
+	}
+	return Receiver{r.id, r.url, secrets, r.active}
 }
 
 // NewPing makes the event of the test operation, and an id for its delivery. The event is

@@ -27,6 +27,9 @@ type Delivery struct {
 	Attempts int // that were made, since the start or the last replay
 	Message  db.Message
 	Until    time.Time // when the lease ends
+
+	subscription string    // its id
+	claimed      time.Time // by the clock of the machine
 }
 
 // Attempt is the result of sending a delivery once (contract, "Events").
@@ -258,17 +261,21 @@ func claimSome(tx *db.Tx, claims []Claim, until time.Time, result *RoundResult, 
 // claim claims the next due deliveries of a subscription. It reads and then updates
 // them: with RETURNING, SQLite creates a table and a journal for each statement.
 func claim(tx *db.Tx, c Claim, until time.Time) ([]Delivery, error) {
+	var id, due string
+	err := tx.Row("SELECT id FROM webhook_subscriptions WHERE seq = ? AND active = 1", c.Subscription).Scan(&id)
+	if none, err := db.Absent(err); none || err != nil {
+		return nil, db.StoreError(err)
+	}
 	var claimed []Delivery
-	var due string
-	err := tx.Each(func(row db.Scanner) error {
-		d := Delivery{ClaimKey: ClaimKey{Subscription: c.Subscription}, Until: until}
+	now := time.Now()
+	err = tx.Each(func(row db.Scanner) error {
+		d := Delivery{ClaimKey: ClaimKey{Subscription: c.Subscription}, Until: until, subscription: id, claimed: now}
 		err := row.Scan(&d.Event, &d.Lease, &d.ID, &d.Attempts, &due, &d.Message.ID, &d.Message.Type, &d.Message.Body)
 		claimed = append(claimed, d)
 		return err
 	}, `SELECT d.event_seq, d.lease + 1, d.id, d.attempts, d.due_at, e.id, e.type, e.body
 		FROM deliveries d CROSS JOIN events e ON e.seq = d.event_seq
 		WHERE d.subscription_seq = ?1 AND d.state = 'pending' AND d.due_at <= ?2
-			AND EXISTS (SELECT 1 FROM webhook_subscriptions s WHERE s.seq = ?1 AND s.active = 1)
 		ORDER BY d.due_at, d.event_seq LIMIT ?3 + 0`, c.Subscription, tx.At(), c.Limit)
 	if err != nil || len(claimed) == 0 {
 		return nil, err

@@ -79,7 +79,7 @@ func (d *Deliverer) wakeUp() {
 // them is used up.
 func (d *Deliverer) attempt(ctx context.Context, s startedDelivery) (settled *delivery.Settlement, hosts []string, limited bool) {
 	claimed := s.delivery
-	to, err := delivery.ReceiverOfClaim(ctx, d.Store, claimed.ClaimKey)
+	to, err := s.to.held.OfClaim(ctx, d.Store, claimed)
 	switch {
 	case db.Is(err, db.NotFound):
 		return nil, s.charged, false

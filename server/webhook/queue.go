@@ -59,6 +59,7 @@ type Totals struct {
 // receiver is a subscription as a destination of deliveries.
 type receiver struct {
 	seq         int64
+	held        delivery.ReceiverCache
 	waiting     []delivery.Delivery // claimed, not started
 	running     int
 	window      int  // the maximum of running
