@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"govsvc/db"
 )
@@ -18,7 +19,7 @@ var queueFull = fmt.Sprintf("The queue of the subscription was full: %d newer de
 const (
 	// expandedAtOnce bounds the deliveries that are made for one organisation before
 	// those of the next organisation.
-	expandedAtOnce = 16
+	expandedAtOnce = groupSize
 	// droppedAtOnce bounds the dead letters that one delivery makes. It makes more than
 	// one only if the queue was longer than the limit before.
 	droppedAtOnce = 100
@@ -106,24 +107,20 @@ func expandSome(tx *db.Tx, org int64) (fresh []int64, err error) {
 		return err
 	}, `SELECT f.event_seq, m.subscription_seq, e.created_at FROM fan_outs f CROSS JOIN events e ON e.seq = f.event_seq
 		LEFT JOIN receiver_set_members m ON m.set_seq = f.set_seq AND m.subscription_seq > f.done
-		WHERE f.org_id = ? ORDER BY f.event_seq, m.subscription_seq LIMIT ? + 0`, org, expandedAtOnce)
+		WHERE f.org_id = ? ORDER BY f.event_seq, m.subscription_seq LIMIT ? + 0`, org, expandedAtOnce+1)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	for _, m := range list {
-		if m.subscription == nil {
-			continue
-		}
-		// An event that was enqueued while the clock was ahead is due now.
-		if _, err := tx.Exec(`INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at)
-			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, m.event, *m.subscription, tx.NewID(), min(m.at, tx.At())); err != nil {
-			return nil, err
-		}
-		fresh = append(fresh, *m.subscription)
+	more := int64(0) // the event whose deliveries are made in part
+	if len(list) > expandedAtOnce {
+		more, list = list[expandedAtOnce].event, list[:expandedAtOnce]
+	}
+	if fresh, err = insertDeliveries(tx, list); err != nil {
+		return nil, err
 	}
 	last := list[len(list)-1]
 	done := last.event
-	if len(list) == expandedAtOnce && last.subscription != nil { // the last event may have more deliveries
+	if last.event == more {
 		done--
 		if _, err := tx.Exec("UPDATE fan_outs SET done = ?3 WHERE org_id = ?1 AND event_seq = ?2", org, last.event, *last.subscription); err != nil {
 			return nil, err
@@ -132,6 +129,35 @@ func expandSome(tx *db.Tx, org int64) (fresh []int64, err error) {
 	_, err = tx.Exec("DELETE FROM fan_outs WHERE org_id = ? AND event_seq <= ?", org, done)
 	return fresh, err
 }
+
+// insertDeliveries makes deliveries and returns their subscriptions. A full group takes one
+// statement.
+func insertDeliveries(tx *db.Tx, list []missing) (fresh []int64, err error) {
+	var args []any
+	for _, m := range list {
+		if m.subscription != nil {
+			// An event that was enqueued while the clock was ahead is due now.
+			at := min(m.at, tx.At())
+			args = append(args, m.event, *m.subscription, tx.NewID(), at, at, at)
+			fresh = append(fresh, *m.subscription)
+		}
+	}
+	const columns = 6
+	if len(fresh) == groupSize {
+		_, err = tx.Exec(insertGroup, args...)
+		return fresh, err
+	}
+	for row := range slices.Chunk(args, columns) {
+		if _, err := tx.Exec(insertOne, row...); err != nil {
+			return nil, err
+		}
+	}
+	return fresh, nil
+}
+
+const insertOne = "INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
+
+var insertGroup = strings.Replace(insertOne, "(?, ?, ?, ?, ?, ?)", rows("(?, ?, ?, ?, ?, ?)"), 1)
 
 // shortenQueues makes the oldest deliveries dead letters where the queue of a
 // subscription is too long.

@@ -53,7 +53,7 @@ func (c *ReceiverCache) OfClaim(ctx context.Context, store *db.DB, d Delivery) (
 			return Receiver{}, err
 		}
 	}
-	row, err := c.read(ctx, store, d.ClaimKey.Subscription)
+	row, err := c.read(ctx, store, d.Subscription)
 	if err != nil {
 		return Receiver{}, err
 	}

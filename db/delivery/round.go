@@ -184,17 +184,66 @@ func RunRound(ctx context.Context, store *db.DB, r Round) (RoundResult, error) {
 }
 
 func settleSome(tx *db.Tx, settled []Settlement, result *RoundResult, spent func() bool) error {
-	for _, s := range settled {
-		if err := settle(tx, s); err != nil {
+	for group := range slices.Chunk(settled, groupSize) {
+		if err := settleGroup(tx, group); err != nil {
 			return err
 		}
-		if result.Settled++; spent() {
+		if result.Settled += len(group); spent() {
 			break
 		}
 	}
 	result.More = result.Settled < len(settled)
 	return nil
 }
+
+// groupSize is how many rows one statement writes, if there are as many. It takes less time
+// for a row than a statement of one row.
+const groupSize = 16
+
+// settleGroup settles deliveries. With one statement it settles a full group of those that
+// were acknowledged at the first attempt of the first claim, which are most of them.
+func settleGroup(tx *db.Tx, group []Settlement) error {
+	if len(group) == groupSize && !slices.ContainsFunc(group, func(s Settlement) bool { return s.State != Delivered || !s.Counts || s.Lease != 1 || s.Attempt == nil }) {
+		keys := []any{tx.At()}
+		for _, s := range group {
+			keys = append(keys, s.Event, s.Subscription)
+		}
+		moved, err := tx.Exec(settleFirst, keys...)
+		if err != nil {
+			return err
+		}
+		if moved == groupSize {
+			return logFirstAttempts(tx, group)
+		}
+		// Those that this statement settled are logged below.
+	}
+	for _, s := range group {
+		if err := settle(tx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var settleFirst = `UPDATE deliveries SET state = 'delivered', due_at = NULL, attempts = attempts + 1, updated_at = ?, reason = NULL
+	WHERE state = 'pending' AND lease = 1 AND (event_seq, subscription_seq) IN (VALUES ` + rows("(?, ?)") + ")"
+
+// rows returns the values of a group of rows.
+func rows(one string) string { return strings.Repeat(one+", ", groupSize-1) + one }
+
+// logFirstAttempts logs the attempts of deliveries that have no earlier ones.
+func logFirstAttempts(tx *db.Tx, group []Settlement) error {
+	args := make([]any, 0, 6*groupSize)
+	for _, s := range group {
+		a := s.Attempt
+		args = append(args, s.Event, s.Subscription, db.Timestamp(a.At), a.Duration.Milliseconds(), a.Status, printable(a.Answer))
+	}
+	_, err := tx.Exec(insertFirstAttempts, args...)
+	return err
+}
+
+var insertFirstAttempts = `INSERT INTO delivery_attempts (event_seq, subscription_seq, number, at, duration_ms, status, answer)
+	VALUES ` + rows("(?, ?, 1, ?, ?, ?, ?)")
 
 // settle sets the state of a delivery and logs its attempt. The result of an attempt
 // whose lease has ended counts only if the receiver acknowledged the delivery; it is
