@@ -216,6 +216,88 @@ func TestQueueLimit_KeepsDelivered(t *testing.T) {
 	}
 }
 
+// TestRunRound_SettlesGroups settles full groups of acknowledged deliveries. One of them is
+// all as expected. The others have a delivery whose subscription was deleted, that left a
+// full queue, that was claimed again, or that is settled twice.
+func TestRunRound_SettlesGroups(t *testing.T) {
+	t.Parallel()
+	const group = 16
+	for name, row := range map[string]struct {
+		change string
+		want   string // delivered, other deliveries, attempts
+	}{
+		"as expected":   {"SELECT 1", "16 0 16"},
+		"deleted":       {"DELETE FROM deliveries WHERE event_seq = 3", "15 0 15"},
+		"dropped":       {"UPDATE deliveries SET state = 'dead', due_at = NULL, reason = 'full' WHERE event_seq = 3", "16 0 16"},
+		"failed":        {"UPDATE deliveries SET state = 'dead', due_at = NULL WHERE event_seq = 3", "15 1 16"},
+		"claimed again": {"UPDATE deliveries SET lease = 2 WHERE event_seq = 3", "16 0 16"},
+		"settled before": {`UPDATE deliveries SET state = 'delivered', due_at = NULL WHERE event_seq = 3;
+			INSERT INTO delivery_attempts (event_seq, subscription_seq, number, at, duration_ms) VALUES (3, 1, 1, '', 1)`, "16 0 17"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.subscribe(t, "a")
+			f.change(t, func(tx *db.Tx) error {
+				for range group {
+					if err := tx.Enqueue("risk.created", map[string]any{}); err != nil {
+						return err
+					}
+				}
+				return tx.Audit(audit.Event{Action: "test.raised", Category: audit.System, Severity: audit.SeverityWrite})
+			})
+			f.settle(t, func(_ int64, n int) (delivery.State, delivery.Attempt) {
+				if n == group { // all are claimed
+					testkit.ExecSQL(t, f.File.Path(), row.change)
+				}
+				return delivery.Delivered, delivery.Attempt{Status: 200, Answer: []byte("ok")}
+			})
+			got := f.counted(t, `SELECT (SELECT count(*) FROM deliveries WHERE state = 'delivered') || ' ' ||
+				(SELECT count(*) FROM deliveries WHERE state <> 'delivered') || ' ' || (SELECT count(*) FROM delivery_attempts)`)
+			if got != row.want || f.queuedOf(t)["a"] != 0 {
+				t.Errorf("got %s delivered, other deliveries and attempts, want %s; %d are queued", got, row.want, f.queuedOf(t)["a"])
+			}
+			if got := f.counted(t, "SELECT count(*) FROM delivery_attempts WHERE status = 200 AND answer = 'ok' AND error IS NULL AND duration_ms = 42"); got < "15" {
+				t.Errorf("%s attempts have all values of the attempt", got)
+			}
+		})
+	}
+}
+
+// TestReceiverCache_OfClaim checks that a delivery that was claimed some time ago is looked
+// up again, and that a change of the subscription is seen at once.
+func TestReceiverCache_OfClaim(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	id := f.subscribe(t, "a")
+	f.enqueue(t, "1", "2")
+	f.expand(t)
+	claimed, err := delivery.SettleAndClaim(t.Context(), f.DB, nil, []delivery.Claim{{Subscription: 1, Limit: 2}}, time.Minute)
+	if err != nil || len(claimed) != 2 {
+		t.Fatal(len(claimed), err)
+	}
+	var cache delivery.ReceiverCache
+	for _, path := range []string{"a", "b"} {
+		f.update(t, id, db.Record{"url": "https://example.com/" + path})
+		if to, err := cache.OfClaim(t.Context(), f.DB, claimed[0]); err != nil || to.URL != "https://example.com/"+path || to.Subscription != id {
+			t.Errorf("got %+v, %v", to, err)
+		}
+	}
+	time.Sleep(1100 * time.Millisecond) // the cache uses the clock of the machine
+	testkit.ExecSQL(t, f.File.Path(), "UPDATE deliveries SET lease = 2 WHERE event_seq = 1")
+	if to, err := cache.OfClaim(t.Context(), f.DB, claimed[0]); !db.Is(err, db.NotFound) {
+		t.Errorf("the claim has ended: got %+v, %v", to, err)
+	}
+	if _, err := cache.OfClaim(t.Context(), f.DB, claimed[1]); err != nil {
+		t.Error(err)
+	}
+	f.remove(t, id)
+	f.subscribe(t, "c") // has the number of the removed one
+	if to, err := cache.OfClaim(t.Context(), f.DB, claimed[1]); !db.Is(err, db.NotFound) {
+		t.Errorf("the subscription was removed: got %+v, %v", to, err)
+	}
+}
+
 // TestFanOut_RemovedOrganisation checks that an organisation without records and
 // subscriptions can be removed although the outbox still has events of it. Their
 // fan-outs end afterwards.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -240,6 +241,35 @@ func TestSend_ReusesConnection(t *testing.T) {
 			t.Fatalf("got %+v", a)
 		}
 		r.CloseClientConnections()
+	}
+}
+
+// TestSend_ResumesSession checks that a second connection to a host resumes the TLS session
+// of the first, and that its address is checked again.
+func TestSend_ResumesSession(t *testing.T) {
+	t.Parallel()
+	var resumed []bool
+	r := testkit.NewReceiver(t, func(_ http.ResponseWriter, r *http.Request) { resumed = append(resumed, r.TLS.DidResume) })
+	addresses := []string{"127.0.0.1", "127.0.0.1", "10.0.0.1"}
+	sender := newSender(t, func(c *webhook.SenderConfig) {
+		c.Resolver = dns(func(string) ([]netip.Addr, error) {
+			address := netip.MustParseAddr(addresses[0])
+			addresses = addresses[1:]
+			return []netip.Addr{address}, nil
+		})
+	})
+	url := strings.Replace(r.URL, "127.0.0.1", "example.com", 1)
+	for range 2 {
+		if a := send(t, sender, url); a.Status != 200 {
+			t.Fatalf("got %+v", a)
+		}
+		r.CloseClientConnections()
+	}
+	if want := []bool{false, true}; !slices.Equal(resumed, want) {
+		t.Errorf("resumed %v, want %v", resumed, want)
+	}
+	if a := send(t, sender, url); !a.Blocked {
+		t.Errorf("a private address: got %+v", a)
 	}
 }
 

@@ -47,6 +47,11 @@ type Sender struct {
 	transport *http.Transport
 }
 
+// sessionsKept is how many TLS sessions are kept, one for each host. A further connection to
+// a host resumes its session. Its address and the validity of the certificate are checked
+// again, but the receiver signs nothing.
+const sessionsKept = 64
+
 // Close closes the idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
@@ -67,7 +72,9 @@ func NewSender(c SenderConfig) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.transport = s.guard.transport(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots})
+	s.transport = s.guard.transport(&tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: roots, ClientSessionCache: tls.NewLRUClientSessionCache(sessionsKept),
+	})
 	return s, nil
 }
 
