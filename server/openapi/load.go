@@ -58,7 +58,7 @@ func load(doc *yaml.Node) (*Document, error) {
 		return nil, err
 	}
 	publish(doc)
-	d.public = doc
+	d.public = publicMembers(doc)
 	return d, nil
 }
 

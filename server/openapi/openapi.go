@@ -6,14 +6,12 @@
 // agree with the document at /openapi.json.
 package openapi
 
-import "go.yaml.in/yaml/v3"
-
 // Document is the compiled document. It is safe for concurrent use.
 type Document struct {
 	Version    string       // the served version, e.g. "2026-09-12"
 	Operations []*Operation // in document order
 
-	public  *yaml.Node // the document as it is published, see Published
+	public  []publicMember // the document as it is published, see Published
 	schemas map[string]*Schema
 	records []record
 	events  []EventType

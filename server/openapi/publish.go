@@ -31,23 +31,41 @@ func (d *Document) JSON() []byte { return d.Published(Service{}) }
 // Published returns the document as a service serves it: compact,
 // deterministic, with members in the order in which they are written.
 func (d *Document) Published(s Service) []byte {
-	return appendJSON(nil, published(d.public, s))
+	b := []byte{'{'}
+	for _, m := range d.public {
+		if m.info == nil {
+			b = append(append(b, m.json...), ',')
+			continue
+		}
+		base := cmp.Or(s.BaseURL, defaultBaseURL)
+		own := appendJSON(nil, object(
+			"info", withContact(m.info, s.Contact),
+			"externalDocs", object("description", "The API reference of this service.", "url", base+"/docs"),
+			"servers", list(object("url", base+BasePath, "description", "The service that serves this document.")),
+		))
+		b = append(append(b, own[1:len(own)-1]...), ',')
+	}
+	b[len(b)-1] = '}'
+	return b
 }
 
-// published copies the top level of the document and adds the members that
-// differ from service to service.
-func published(doc *yaml.Node, s Service) *yaml.Node {
-	base := cmp.Or(s.BaseURL, defaultBaseURL)
-	own := object()
-	for key, value := range pairs(doc) {
-		set(own, key, value)
-		if key == "info" {
-			set(own, "info", withContact(value, s.Contact))
-			set(own, "externalDocs", object("description", "The API reference of this service.", "url", base+"/docs"))
-			set(own, "servers", list(object("url", base+BasePath, "description", "The service that serves this document.")))
+// publicMember is a member of the published document. The tree of the document is not
+// kept, because the garbage collector would visit it in each cycle.
+type publicMember struct {
+	json []byte     // the name and the value
+	info *yaml.Node // the value of the member "info", which depends on the service; or nil
+}
+
+func publicMembers(doc *yaml.Node) []publicMember {
+	var members []publicMember
+	for name, value := range pairs(doc) {
+		if name == "info" {
+			members = append(members, publicMember{info: value})
+			continue
 		}
+		members = append(members, publicMember{json: appendJSON(append(appendQuoted(nil, name), ':'), value)})
 	}
-	return own
+	return members
 }
 
 // withContact puts the contact before the license.

@@ -11,7 +11,11 @@ import (
 // Published30 returns the document as OpenAPI 3.0.3, for tools that do not read
 // 3.1. What 3.0 can't express is left out. Webhooks are in an extension.
 func (d *Document) Published30(s Service) ([]byte, error) {
-	doc := clone(published(d.public, s))
+	var file yaml.Node
+	if err := yaml.Unmarshal(d.Published(s), &file); err != nil { // JSON is YAML
+		return nil, err
+	}
+	doc := file.Content[0]
 	set(doc, "openapi", str("3.0.3"))
 	downgradeInfo(child(doc, "info"))
 	if webhooks := take(doc, "webhooks"); webhooks != nil {
