@@ -114,8 +114,9 @@ func names() []string {
 // bench has what the measurements share.
 type bench struct {
 	options
-	folder string
-	binary string
+	folder  string
+	binary  string
+	indexed bool // see index
 
 	syncDelay time.Duration // added to each sync of a launched process
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,8 +82,41 @@ func (b *bench) copyOf(ctx context.Context, n int) (string, error) {
 	return to.Name(), errors.Join(err, to.Close())
 }
 
+// index lets a server build the search index of the larger register, so that no server
+// does it while it is measured.
+func (b *bench) index(ctx context.Context) error {
+	if b.indexed {
+		return nil
+	}
+	path, err := b.file(ctx, b.sizes[1])
+	if err != nil {
+		return err
+	}
+	server, err := b.serve(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer server.stop() //nolint:errcheck // it has nothing to report
+	file, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for !b.indexed {
+		time.Sleep(100 * time.Millisecond)
+		const query = "SELECT (SELECT max(seq) FROM risks) = (SELECT max(seq) FROM search_progress)"
+		if err := file.QueryRowContext(ctx, query).Scan(&b.indexed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // register starts a server of a copy of the larger register, and mints a key.
 func (b *bench) register(ctx context.Context, scopes string) (*process, string, error) {
+	if err := b.index(ctx); err != nil {
+		return nil, "", err
+	}
 	path, err := b.copyOf(ctx, b.sizes[1])
 	if err != nil {
 		return nil, "", err
