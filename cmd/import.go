@@ -144,7 +144,7 @@ func runImport(ctx context.Context, a *app, paths []string, options transfer.Opt
 		need = mustExist
 	}
 	err = a.withOrg(ctx, need, func(store *db.DB, org db.Organisation) error {
-		defer collectLess(a)()
+		defer collectLess(a, importGC)()
 		bar := newBar(a, sources)
 		options.Progress = bar.show
 		report, err := transfer.Import(ctx, store, document, a.actor(org.Org), sources, options)
@@ -160,13 +160,13 @@ func runImport(ctx context.Context, a *app, paths []string, options transfer.Opt
 // collector would take a twelfth of its processor time.
 const importGC = 400
 
-// collectLess sets importGC, unless GOGC is set. It returns a function that
-// restores the percentage.
-func collectLess(a *app) (restore func()) {
+// collectLess sets the garbage collector's percentage, unless GOGC is set. It returns a
+// function that restores the percentage.
+func collectLess(a *app, percent int) (restore func()) {
 	if given, ok := a.env("GOGC"); ok && given != "" {
 		return func() {}
 	}
-	before := debug.SetGCPercent(importGC)
+	before := debug.SetGCPercent(percent)
 	return func() { debug.SetGCPercent(before) }
 }
 

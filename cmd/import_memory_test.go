@@ -20,12 +20,12 @@ func TestCollectLess_KeepsSetPercentage(t *testing.T) {
 		want int
 	}{{"", importGC}, {"150", 90}} {
 		a := &app{env: func(string) (string, bool) { return row.gogc, row.gogc != "" }}
-		restore := collectLess(a)
+		restore := collectLess(a, importGC)
 		if got := percent(); got != row.want {
-			t.Errorf("GOGC=%q: got %d during an import, want %d", row.gogc, got, row.want)
+			t.Errorf("GOGC=%q: got %d with a percentage, want %d", row.gogc, got, row.want)
 		}
 		if restore(); percent() != 90 {
-			t.Errorf("GOGC=%q: got %d after an import, want 90", row.gogc, percent())
+			t.Errorf("GOGC=%q: got %d afterwards, want 90", row.gogc, percent())
 		}
 	}
 }

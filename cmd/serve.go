@@ -130,6 +130,10 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 	return unlessInterrupted(ctx, err)
 }
 
+// serveGC is the garbage collector's percentage (GOGC) of a server, which keeps 5 MB. With
+// the default of 100 the collector would take a tenth of the processor time of reads.
+const serveGC = 150
+
 // serveOn makes the server and runs it until ctx ends, together with the delivery
 // loop and the other background work.
 func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, document *openapi.Document,
@@ -178,6 +182,7 @@ func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, do
 	if err != nil {
 		return err
 	}
+	defer collectLess(a, serveGC)()
 	if given, _ := a.env("GOMEMLIMIT"); given == "" {
 		memlimit.Set(os.DirFS("/"), memlimit.ForCaches(int64(*o.answerMemory)<<20), logger)
 	}
