@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -200,6 +199,9 @@ func (s *Sender) send(ctx context.Context, cancel func(), to delivery.Receiver, 
 	}
 	a.Status = response.StatusCode
 	a.RetryAfter = retryAfter(response.Header.Get("Retry-After"), a.At)
+	if response.Body == http.NoBody {
+		return nil
+	}
 	// The status decides. A slow body must not occupy the worker.
 	slow := time.AfterFunc(responseBodyTimeout, cancel)
 	defer slow.Stop()
@@ -217,16 +219,16 @@ func (s *Sender) request(ctx context.Context, to delivery.Receiver, deliveryID s
 	if err != nil {
 		return nil, err
 	}
-	signed, err := Sign(to.Secrets, m, at)
+	// With the parsed URL, because NewRequest would parse it again.
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(m.Body))
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url.String(), bytes.NewReader(m.Body))
-	if err != nil {
-		return nil, err
-	}
+	request.URL, request.Host = t.url, t.url.Host
 	request.Header = Headers(s.agent, deliveryID, m, at)
-	maps.Copy(request.Header, signed)
+	if err := sign(request.Header, to.Secrets, m); err != nil {
+		return nil, err
+	}
 	// This header is not sent. It allows the transport to repeat a request on another
 	// connection if the receiver has just closed the idle one.
 	request.Header["Idempotency-Key"] = nil

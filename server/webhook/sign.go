@@ -35,38 +35,43 @@ const Tolerance = 5 * time.Minute
 // Sign returns the headers that authenticate a delivery. They have one signature for each
 // secret, the newest first.
 func Sign(secrets []string, m db.Message, at time.Time) (http.Header, error) {
-	ours, standard := make([]string, len(secrets)), make([]string, len(secrets))
-	seconds := strconv.FormatInt(at.Unix(), 10)
+	h := http.Header{HeaderID: {m.ID}, HeaderTimestamp: {strconv.FormatInt(at.Unix(), 10)}}
+	return h, sign(h, secrets, m)
+}
+
+// sign adds the signatures to headers that have the time.
+func sign(h http.Header, secrets []string, m db.Message) error {
+	var ours, standard []byte
+	seconds := h[HeaderTimestamp][0]
 	for i, secret := range secrets {
 		key, err := standardKey(secret)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		ours[i] = signature(secret, m.Body)
-		standard[i] = standardSignature(key, m.ID, seconds, m.Body)
+		if i > 0 {
+			ours, standard = append(ours, ','), append(standard, ' ')
+		}
+		ours = append(ours, signature(secret, m.Body)...)
+		standard = append(standard, standardSignature(key, m.ID, seconds, m.Body)...)
 	}
-	return http.Header{
-		HeaderSignature:         {strings.Join(ours, ",")},
-		HeaderID:                {m.ID},
-		HeaderTimestamp:         {seconds},
-		HeaderStandardSignature: {strings.Join(standard, " ")},
-	}, nil
+	h[HeaderSignature], h[HeaderStandardSignature] = []string{string(ours)}, []string{string(standard)}
+	return nil
 }
 
 // signature returns the HMAC whose key is the secret as text.
-func signature(secret string, body []byte) string {
+func signature(secret string, body []byte) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)
-	return hex.EncodeToString(mac.Sum(nil))
+	return hex.AppendEncode(nil, mac.Sum(nil))
 }
 
 // standardSignature returns the signature of Standard Webhooks. Its key is the
 // decoded secret.
-func standardSignature(key []byte, id, seconds string, body []byte) string {
+func standardSignature(key []byte, id, seconds string, body []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + seconds + "."))
 	mac.Write(body)
-	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	return base64.StdEncoding.AppendEncode([]byte("v1,"), mac.Sum(nil))
 }
 
 func standardKey(secret string) ([]byte, error) {
@@ -101,10 +106,10 @@ func Verify(secret string, headers http.Header, body []byte, now time.Time) erro
 }
 
 // containsSignature reports in constant time whether a header has a signature.
-func containsSignature(want, sent, separator string) bool {
+func containsSignature(want []byte, sent, separator string) bool {
 	found := false
 	for one := range strings.SplitSeq(sent, separator) {
-		found = hmac.Equal([]byte(want), []byte(one)) || found
+		found = hmac.Equal(want, []byte(one)) || found
 	}
 	return found
 }

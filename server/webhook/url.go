@@ -36,6 +36,7 @@ func parseURL(text string) (target, error) {
 	if err != nil {
 		return t, invalidURL("url is not a well-formed URL")
 	}
+	u.Host = strings.TrimSuffix(u.Host, ":") // an empty port
 	t.url = u
 	switch {
 	case u.Scheme != "https" || u.Opaque != "":
