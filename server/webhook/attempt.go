@@ -80,12 +80,13 @@ func (d *Deliverer) attempt(ctx context.Context, s startedDelivery) (settled *de
 	claimed := s.delivery
 	to, err := s.to.held.OfClaim(ctx, d.Store, claimed)
 	switch {
+	case err == nil && to.Active:
 	case db.Is(err, db.NotFound):
 		return nil, s.charged, false
 	case err != nil:
 		d.Logger.Warn("webhooks: reading the receiver failed; it is tried again", "delivery_id", claimed.ID, "error", err)
 		return &delivery.Settlement{ClaimKey: claimed.ClaimKey, State: delivery.Pending, DueAt: d.Store.Now().Add(retryDelay)}, s.charged, false
-	case !to.Active:
+	default: // paused
 		return &delivery.Settlement{ClaimKey: claimed.ClaimKey, State: delivery.Pending, DueAt: d.Store.Now()}, s.charged, false
 	}
 	hosts = d.Sender.hostsOf(ctx, to.URL)
@@ -255,6 +256,9 @@ func failureText(ctx context.Context, err error) string {
 
 // retryAfter parses the header Retry-After; 0 if it is absent or invalid.
 func retryAfter(header string, now time.Time) time.Duration {
+	if header == "" {
+		return 0
+	}
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second //nolint:gosec // 31 bits
 	}

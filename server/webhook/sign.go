@@ -125,12 +125,12 @@ func Agent(version string) string {
 // Headers returns the headers of an attempt without its signatures, so that no secret is
 // needed. The log of deliveries shows these headers.
 func Headers(agent, deliveryID string, m db.Message, at time.Time) http.Header {
-	return http.Header{
-		"Content-Type":  {"application/json"},
-		"User-Agent":    {agent},
-		HeaderEvent:     {m.Type},
-		HeaderDelivery:  {deliveryID},
-		HeaderID:        {m.ID},
-		HeaderTimestamp: {strconv.FormatInt(at.Unix(), 10)},
-	}
+	h := make(http.Header, 9) // an attempt adds three
+	h["Content-Type"] = []string{"application/json"}
+	h["User-Agent"] = []string{agent}
+	h[HeaderEvent] = []string{m.Type}
+	h[HeaderDelivery] = []string{deliveryID}
+	h[HeaderID] = []string{m.ID}
+	h[HeaderTimestamp] = []string{strconv.FormatInt(at.Unix(), 10)}
+	return h
 }
