@@ -62,35 +62,46 @@ func transfer(ctx context.Context, out io.Writer, b *bench) error {
 	return err
 }
 
-var delivered = regexp.MustCompile(`(?m)^Benchmark(Deliveries|Bare)/subscriptions=(\d+)\S*\s.*?([0-9.]+) deliveries/s`)
+var delivered = regexp.MustCompile(`(?m)^Benchmark(Deliveries|Bare)/subscriptions=(\d+)\S*\s.*?([0-9.]+) cpu-µs/op\s+([0-9.]+) deliveries/s`)
 
-// webhooks runs the benchmark of deliveries and its bare client.
+// webhooks runs the benchmark of deliveries and its bare client, in turn. The processor time
+// is that of both sides.
 func webhooks(ctx context.Context, out io.Writer, b *bench) error {
-	command := exec.CommandContext(ctx, "go", "test", "./server/webhook", "-run", "^$", "-bench", "Deliveries//dead=0|Bare",
-		"-benchtime", "10000x", "-count", strconv.Itoa(b.rounds))
-	text, err := command.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, text)
-	}
-	rates := map[string][]float64{} // by the name of the benchmark and the number of subscriptions
-	for _, match := range delivered.FindAllStringSubmatch(string(text), -1) {
-		rate, err := strconv.ParseFloat(match[3], 64)
+	type figures struct{ rates, times []float64 }
+	found := map[string]figures{} // by the name of the benchmark and the number of subscriptions
+	for range b.rounds {
+		command := exec.CommandContext(ctx, "go", "test", "./server/webhook", "-run", "^$", "-bench", "Deliveries//dead=0|Bare", "-benchtime", "10000x")
+		text, err := command.CombinedOutput()
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: %s", err, text)
 		}
-		rates[match[1]+match[2]] = append(rates[match[1]+match[2]], rate)
+		for _, match := range delivered.FindAllStringSubmatch(string(text), -1) {
+			used, err := strconv.ParseFloat(match[3], 64)
+			if err != nil {
+				return err
+			}
+			rate, err := strconv.ParseFloat(match[4], 64)
+			if err != nil {
+				return err
+			}
+			f := found[match[1]+match[2]]
+			found[match[1]+match[2]] = figures{append(f.rates, rate), append(f.times, used)}
+		}
 	}
-	fmt.Fprintln(out, "## Webhooks: deliveries compared with a bare client\n\n| subscriptions | deliveries/s | bare posts/s | share |\n|---|---|---|---|")
+	fmt.Fprintln(out, "## Webhooks: deliveries compared with a bare client\n\n| subscriptions | deliveries/s | bare posts/s | share | processor time each | bare | share |\n|---|---|---|---|---|---|---|")
 	for _, subscriptions := range []string{"1", "10", "100"} {
-		ours, bare := rates["Deliveries"+subscriptions], rates["Bare"+subscriptions]
-		if len(ours) == 0 || len(bare) == 0 {
+		ours, bare := found["Deliveries"+subscriptions], found["Bare"+subscriptions]
+		if len(ours.rates) == 0 || len(bare.rates) == 0 {
 			return errors.New("the benchmark printed no rate")
 		}
-		slices.Sort(ours)
-		slices.Sort(bare)
-		one, two := ours[len(ours)/2], bare[len(bare)/2]
-		fmt.Fprintf(out, "| %s | %.0f | %.0f | %.2f |\n", subscriptions, one, two, one/two)
+		for _, list := range [][]float64{ours.rates, ours.times, bare.rates, bare.times} {
+			slices.Sort(list)
+		}
+		middle := b.rounds / 2
+		fmt.Fprintf(out, "| %s | %.0f | %.0f | %.2f | %.0fµs | %.0fµs | %.2f |\n", subscriptions,
+			ours.rates[middle], bare.rates[middle], ours.rates[middle]/bare.rates[middle],
+			ours.times[middle], bare.times[middle], bare.times[middle]/ours.times[middle])
 	}
-	_, err = fmt.Fprintln(out)
+	_, err := fmt.Fprintln(out)
 	return err
 }
