@@ -156,9 +156,9 @@ func runImport(ctx context.Context, a *app, paths []string, options transfer.Opt
 }
 
 // importGC is the garbage collector's percentage (GOGC) during an import. An import
-// keeps few megabytes and produces much garbage. With the default of 100 the
-// collector would take a twelfth of its processor time.
-const importGC = 400
+// keeps few megabytes and produces much garbage. Compared with 400, it takes 40 MB less
+// memory and 3 % more processor time.
+const importGC = 200
 
 // collectLess sets the garbage collector's percentage, unless GOGC is set. It returns a
 // function that restores the percentage.

@@ -14,7 +14,7 @@ const (
 
 func init() {
 	declareEvents(EventAssessmentCompleted, EventVerdictChanged)
-	stored(resource.Assessment).hooks = hooks{afterWrite: assessmentWritten}
+	stored(resource.Assessment).hooks = hooks{afterWrite: assessmentWritten, readsOthers: true}
 }
 
 // assessmentWritten enqueues assessment.completed for an assessment that is newer

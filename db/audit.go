@@ -14,22 +14,34 @@ func (tx *Tx) Audit(e audit.Event) error {
 	if err != nil {
 		return err
 	}
+	event := tx.entryOf(e, head.next(tx))
+	tx.eventText = event.AppendJSON(tx.eventText[:0])
+	return chainEvent(tx, head, string(tx.eventText))
+}
+
+// next returns the time of the next event of the log.
+func (head *auditHead) next(tx *Tx) string { return max(head.time, tx.At()) }
+
+// entryOf returns an event as it is stored. It does not use the file.
+func (tx *Tx) entryOf(e audit.Event, at string) audit.Entry {
 	if changes, ok := e.Metadata["changes"].(audit.Changes); ok {
 		e.Metadata["changes"] = changes.Digested()
 	}
-	e.Metadata = tx.origin(e.Metadata)
-	event := audit.Entry{
-		Object: "audit_event", ID: tx.NewID(), Time: max(head.time, tx.At()), Actor: tx.ID,
+	return audit.Entry{
+		Object: "audit_event", ID: tx.NewID(), Time: at, Actor: tx.ID,
 		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),
-		Severity: e.Severity, Metadata: e.Metadata,
+		Severity: e.Severity, Metadata: tx.origin(e.Metadata),
 	}
-	tx.eventText = event.AppendJSON(tx.eventText[:0])
+}
+
+// chainEvent stores an event whose text is in tx.eventText, with its hash.
+func chainEvent(tx *Tx, head *auditHead, text string) error {
 	chain := head.chain
 	chain.Add(tx.eventText)
-	if err := appendEvent(tx, string(tx.eventText), chain.Sum()); err != nil {
+	if err := appendEvent(tx, text, chain.Sum()); err != nil {
 		return err
 	}
-	head.chain, head.time = chain, max(head.time, tx.At())
+	head.chain, head.time = chain, head.next(tx)
 	tx.audited = true
 	return nil
 }
@@ -55,7 +67,7 @@ func (by *Actor) origin(m audit.Metadata) audit.Metadata {
 
 // eventsAtOnce is how many events of an import one statement writes. Every statement reads
 // and writes the sequence number of the table.
-const eventsAtOnce = 32
+const eventsAtOnce = 128
 
 var (
 	insertEvent  = "INSERT INTO audit_events (org_id, event, hash) VALUES (?, ?, ?)"
@@ -124,11 +136,16 @@ func (tx *Tx) AuditChange(object, verb, id string, changes audit.Changes) error 
 }
 
 func auditWrite(tx *Tx, object, verb, id string, metadata audit.Metadata) error {
+	return tx.Audit(writeEvent(tx, object, verb, id, metadata))
+}
+
+// writeEvent returns the event of a record that was created or changed.
+func writeEvent(tx *Tx, object, verb, id string, metadata audit.Metadata) audit.Event {
 	action, metadata := writeAction(tx, object, verb, metadata)
-	return tx.Audit(audit.Event{
+	return audit.Event{
 		Action: action, Category: audit.DataChange, Severity: audit.SeverityWrite,
 		ResourceType: object, ResourceID: id, Metadata: metadata,
-	})
+	}
 }
 
 // operations are the operations of writes through the API, by verb. The action of these

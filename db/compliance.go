@@ -11,7 +11,7 @@ const EventPostureChanged = "compliance.posture_changed"
 
 func init() {
 	declareEvents(EventPostureChanged)
-	stored(resource.CompliancePosture).hooks = hooks{afterWrite: postureWritten}
+	stored(resource.CompliancePosture).hooks = hooks{afterWrite: postureWritten, readsOthers: true}
 }
 
 // posture has the members of a compliance posture that an event compares.

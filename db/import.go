@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"govsvc/db/audit"
 	"govsvc/db/sqlite"
@@ -163,7 +164,7 @@ func setDifferent(tx *Tx, r *storedResource, before storedRow, record Record) (P
 	}
 	set := columnSetOf(tx, r, differ)
 	args := make([]any, 0, 4+len(set.names))
-	args, err := set.values(append(args, before.seq, stampOf(tx, record, "updated_at"), tx.At(), tx.Org), differ)
+	args, err := set.values(append(args, before.seq, stampOf(tx.At(), record, "updated_at"), tx.At(), tx.Org), differ)
 	if err != nil {
 		return done, err
 	}
@@ -233,8 +234,10 @@ type Import struct {
 
 	tx          *Tx
 	rules       ImportRules
-	lacksReason bool  // the current record needs a reason and has none
-	events      []any // arguments for audit events that wait to be stored together
+	lacksReason bool        // the current record needs a reason and has none
+	events      []any       // arguments for audit events that wait to be stored together
+	row         []any       // arguments of insertRows; their memory is used again
+	existing    atomic.Bool // the last record existed before, so that the next ones probably do
 }
 
 // NewImport starts an import; a transaction has at most one.
@@ -257,14 +260,19 @@ func (im *Import) Put(object string, record Record) (PutResult, error) {
 	if im.rules.OneEvent {
 		return done, nil
 	}
-	verb, metadata := "updated", audit.Metadata{"changes": done.Changes}
+	if done.Outcome == Created && done.Changes == nil {
+		return done, im.auditNew(object, done.ID)
+	}
+	verb := "updated"
 	if done.Outcome == Created {
 		verb = "created"
-		if done.Changes == nil {
-			metadata["changes"] = json.RawMessage(im.tx.changesText)
-		}
 	}
-	return done, auditWrite(im.tx, object, verb, done.ID, im.metadata(metadata))
+	return done, auditWrite(im.tx, object, verb, done.ID, im.metadata(audit.Metadata{"changes": done.Changes}))
+}
+
+// auditNew appends the event of a new record. Its changes are in tx.changesText.
+func (im *Import) auditNew(object, id string) error {
+	return auditWrite(im.tx, object, "created", id, im.metadata(audit.Metadata{"changes": json.RawMessage(im.tx.changesText)}))
 }
 
 var errLacksReason = &Error{
@@ -290,20 +298,6 @@ func (im *Import) metadata(m audit.Metadata) audit.Metadata {
 	return m
 }
 
-// newMember is a member of new records with the same columns.
-type newMember struct {
-	name  string
-	begin string // the start of its change in an audit event, before the value
-	at    int    // the index of its value in the values of the set, or a constant below
-	value any    // of a default
-}
-
-// The values of newMember.at for members that are not columns of the set.
-const (
-	atDefault = -1
-	atDerived = -2
-)
-
 // created prepares the changes of a new record for its audit event. If only the
 // event needs them, it makes the JSON directly and returns nil, because most
 // imports have many new records.
@@ -318,72 +312,180 @@ func (im *Import) created(r *storedResource, record Record, made storedRow) audi
 	return nil
 }
 
-// newMembers lists the members of a new record by name, including those that the
-// table sets by default.
-func newMembers(tx *Tx, r *storedResource, set *columnSet) []newMember {
-	var all []newMember
-	add := func(name string, at int, value any) {
-		begin := string(audit.AppendText(nil, name)) + `:{"from":null,"to":`
-		all = append(all, newMember{name, begin, at, value})
-	}
-	for i, column := range set.names {
-		if !slices.Contains(r.Internal, column) {
-			add(column, i, nil)
-		}
-	}
-	for column, value := range tx.db.defaults[r.Table] {
-		if !slices.Contains(set.names, column) {
-			add(column, atDefault, value)
-		}
-	}
-	for _, member := range r.Derived {
-		add(member, atDerived, nil)
-	}
-	slices.SortFunc(all, func(a, b newMember) int { return strings.Compare(a.name, b.name) })
-	return all
+// rowsAtOnce is how many new records of an import one statement writes. SQLite keeps its
+// place in each index between the rows of a statement.
+const rowsAtOnce = 64
+
+// maxPreparedSets bounds the sets of columns for which an import has such a statement, of
+// about 100 KB each.
+const maxPreparedSets = 16
+
+// Prepared is a record for Import.PutAll. A record that is probably new has all that its
+// insertion writes.
+type Prepared struct {
+	object string
+	record Record
+	set    *columnSet // nil if the record is not prepared as a new one
+	id     string
+	row    []any  // for set.insertRows
+	event  string // of the creation
 }
 
-// valueIn returns a member's value in a new record, and whether the changes list it.
-// They do not list null, as in the API's events.
-func (s *columnSet) valueIn(m *newMember, record Record, values []any) (value any, listed bool) {
-	switch m.at {
-	case atDefault:
-		return m.value, true
-	case atDerived:
-		return record[m.name], true
-	}
-	return s.resource.memberValue(m.name, values[m.at]), values[m.at] != nil
+// Preparer prepares records, so that the writer has less to do. One goroutine uses it,
+// while another one may call PutAll.
+type Preparer struct {
+	im       *Import
+	tx       *Tx            // only what does not change: the actor and the instant
+	time     string         // of the events
+	metadata audit.Metadata // of the events
+	sets     map[columnSetKey]*columnSet
+	text     []byte // of the last event or of its changes; its memory is used again
 }
 
-// changes returns the members of a new record as changes. values are those of the
-// columns of the set.
-func (s *columnSet) changes(record Record, values []any) audit.Changes {
-	changes := make(audit.Changes, len(s.members))
-	for i := range s.members {
-		if value, listed := s.valueIn(&s.members[i], record, values); listed {
-			changes[s.members[i].name] = audit.Change{To: value}
-		}
+// Preparer returns the preparer of an import.
+func (im *Import) Preparer() (*Preparer, error) {
+	head, err := readAuditHead(im.tx)
+	if err != nil {
+		return nil, err
 	}
-	return changes
+	return &Preparer{im: im, tx: im.tx, time: head.next(im.tx), metadata: im.metadata(audit.Metadata{}), sets: map[columnSetKey]*columnSet{}}, nil
 }
 
-// appendChanges appends the same changes as the JSON that the audit log stores.
-func (s *columnSet) appendChanges(to []byte, record Record, values []any) []byte {
-	separator := byte('{')
-	for i := range s.members {
-		value, listed := s.valueIn(&s.members[i], record, values)
-		if !listed {
-			continue
+// Prepare prepares a record, which is not used again except by PutAll. It reports no
+// error, because PutAll reports it.
+func (p *Preparer) Prepare(object string, record Record) Prepared {
+	one := Prepared{object: object, record: record}
+	r, err := findResource(object)
+	if err == nil && !p.im.existing.Load() && !p.im.rules.Preview && !p.im.rules.OneEvent {
+		if r.prepareNew != nil {
+			err = r.prepareNew(p, &one)
+		} else if r.put == nil && r.normalize == nil && !r.readsOthers {
+			err = p.prepareNew(&one, r)
 		}
-		if long := audit.DigestOf(value); long != nil {
-			value = long
+	}
+	if err != nil {
+		one.set = nil
+	}
+	return one
+}
+
+// prepareNew prepares the row and the event of a new record.
+func (p *Preparer) prepareNew(one *Prepared, r *storedResource) (err error) {
+	if r.onInsert != nil {
+		defer r.complete(p.tx.At(), one.record)()
+	}
+	if one.set = p.setOf(r, one.record); one.set == nil {
+		return nil
+	}
+	set, width := one.set, one.set.width()
+	one.id = idOf(p.tx, one.record)
+	if one.row, err = set.row(make([]any, 0, width), p.tx.Org, one.id, p.tx.At(), one.record); err != nil {
+		return err
+	}
+	p.text = set.appendChanges(p.text[:0], one.record, one.row[width-len(set.names):])
+	p.metadata["changes"] = json.RawMessage(p.text)
+	event := p.tx.entryOf(writeEvent(p.tx, r.Type, "created", one.id, p.metadata), p.time)
+	changes := len(p.text)
+	p.text = event.AppendJSON(p.text)
+	one.event = string(p.text[changes:])
+	return nil
+}
+
+// setOf returns the column set of a record, or nil if there are too many.
+func (p *Preparer) setOf(r *storedResource, record Record) *columnSet {
+	key := columnsIn(p.tx.db, r, record)
+	set := p.sets[key]
+	if set == nil && len(p.sets) < maxPreparedSets {
+		set = newColumnSet(p.tx.db, r, key)
+		set.members = newMembers(p.tx.db, r, set)
+		set.insertRows = set.insert + strings.Repeat(", (?"+strings.Repeat(", ?", set.width()-1)+")", rowsAtOnce-1)
+		p.sets[key] = set
+	}
+	return set
+}
+
+// PutAll writes records as Put does, in their order, and calls done with the result or
+// the error of each. It stops if done returns an error.
+func (im *Import) PutAll(records []Prepared, done func(i int, result PutResult, err error) error) error {
+	for i := 0; i < len(records); {
+		rows := im.newRows(records[i:])
+		inserted := false
+		if rows > 1 {
+			var err error
+			if inserted, err = im.insertRows(records[i : i+rows]); err != nil {
+				return err
+			}
 		}
-		to = append(append(to, separator), s.members[i].begin...)
-		to = append(audit.AppendValue(to, value), '}')
-		separator = ','
+		for end := i + rows; i < end; i++ {
+			result, err := PutResult{Outcome: Created, ID: records[i].id}, error(nil)
+			if !inserted {
+				result, err = im.Put(records[i].object, records[i].record)
+				im.existing.Store(err == nil && result.Outcome != Created)
+			}
+			if err := done(i, result, err); err != nil {
+				return err
+			}
+		}
 	}
-	if separator == '{' {
-		to = append(to, '{')
+	return nil
+}
+
+// newRows returns how many records to write next: rowsAtOnce that have the same columns
+// and are probably new, or one.
+func (im *Import) newRows(records []Prepared) int {
+	set := records[0].set
+	if set == nil || len(records) < rowsAtOnce || im.existing.Load() {
+		return 1
 	}
-	return append(to, '}')
+	for i := range records[:rowsAtOnce] {
+		if records[i].set != set {
+			return 1
+		}
+	}
+	return rowsAtOnce
+}
+
+// insertRows writes new records with one statement, and their events. It writes nothing
+// if one of them exists.
+func (im *Import) insertRows(records []Prepared) (inserted bool, err error) {
+	r := storedResources[records[0].object]
+	if r.insertNew != nil {
+		return r.insertNew(im, records)
+	}
+	last, err := im.insertTogether(records)
+	if last == 0 || err != nil {
+		return false, err
+	}
+	head, err := readAuditHead(im.tx)
+	if err != nil {
+		return false, err
+	}
+	for i := range records {
+		made := storedRow{seq: last - int64(len(records)-1-i), id: records[i].id}
+		isFirstPut(im.tx, r, made.seq)
+		w := writtenRecord{resource: r, outcome: Created, record: records[i].record, row: made}
+		if err := r.runAfterWrite(im.tx, w); err != nil {
+			return false, err
+		}
+		im.tx.eventText = append(im.tx.eventText[:0], records[i].event...)
+		if err := chainEvent(im.tx, head, records[i].event); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// insertTogether inserts rows with one statement and returns the last rowid; those of the
+// others precede it. It returns 0 and inserts nothing if one of the records exists.
+func (im *Import) insertTogether(records []Prepared) (last int64, err error) {
+	im.row = im.row[:0]
+	for i := range records {
+		im.row = append(im.row, records[i].row...)
+	}
+	last, err = im.tx.InsertRows(records[0].set.insertRows, im.row...)
+	clear(im.row)
+	if sqlite.IsUnique(err) {
+		return 0, nil
+	}
+	return last, StoreError(err)
 }

@@ -17,7 +17,7 @@ func TestColumnSet_AppendGiven(t *testing.T) {
 	}}
 	defaults := map[string]map[string]any{"risks": {"status": "Open", "sequence": int64(1)}}
 	set := &columnSet{resource: r, names: []string{"title", "description", "owner_name", "untreated_baseline", "phases", "notification_required", "status"}}
-	set.members = newMembers((&Tx{db: &DB{defaults: defaults}}), r, set)
+	set.members = newMembers(&DB{defaults: defaults}, r, set)
 	long := strings.Repeat("é", 2048)
 	for name, values := range map[string][]any{
 		"all":   {"A \"title\"", "text", "Head", "HIGH", `["a",{"b":1}]`, 1, "Closed"},

@@ -47,7 +47,7 @@ func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	}
 	if done.Outcome == Unchanged {
 		done.Outcome, done.Changes = Updated, audit.Changes{}
-		if _, err := tx.Exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1 AND org_id = ?4", existing.seq, stampOf(tx, record, "updated_at"), tx.At(), tx.Org); err != nil {
+		if _, err := tx.Exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1 AND org_id = ?4", existing.seq, stampOf(tx.At(), record, "updated_at"), tx.At(), tx.Org); err != nil {
 			return done, err
 		}
 	}
@@ -79,11 +79,11 @@ func importIncident(tx *Tx, r *storedResource, record Record) (PutResult, error)
 
 // startClock gives a new incident that needs a notification its deadline, if the
 // record has none: 72 hours after the declaration (contract, section 4).
-func startClock(tx *Tx, record Record) Record {
+func startClock(at string, record Record) Record {
 	if record["notification_required"] != true || record["notification_deadline"] != nil {
 		return nil
 	}
-	return Record{"notification_deadline": deadlineAfter(stampOf(tx, record, "created_at"))}
+	return Record{"notification_deadline": deadlineAfter(stampOf(at, record, "created_at"))}
 }
 
 // completeDeadline does the same for a change of an incident. An empty deadline in

@@ -2,6 +2,9 @@ package db
 
 import (
 	"crypto/sha256"
+	"maps"
+	"slices"
+	"strings"
 
 	"govsvc/db/audit"
 	"govsvc/db/resource"
@@ -12,19 +15,13 @@ var kpis = stored(resource.KPI)
 func init() {
 	kpis.hooks = hooks{
 		normalize: keepLatestPeriod,
-		onInsert: func(_ *Tx, record Record) Record {
+		onInsert: func(_ string, record Record) Record {
 			if record["objective_id"] != nil {
 				return nil
 			}
 			return Record{"objective_id": objectiveOf(record["code"].(string))}
 		},
 	}
-}
-
-var kpiCheckins = stored(resource.KPICheckin)
-
-func init() {
-	kpiCheckins.hooks = hooks{put: putCheckin, find: findCheckin}
 }
 
 // objectiveOf derives the id of an objective from the code of a key result: a
@@ -40,6 +37,9 @@ func objectiveOf(code string) string {
 // keepLatestPeriod removes the current value from a record if the latest check-in
 // already determines it.
 func keepLatestPeriod(tx *Tx, record Record) error {
+	if err := followCheckins(tx); err != nil {
+		return err
+	}
 	var latest *string
 	err := tx.Row(`SELECT max(c.period_start) FROM kpi_checkins c JOIN kpis k ON k.seq = c.kpi_seq
 		WHERE k.org_id = ? AND k.code = ?`, tx.Org, record["code"]).Scan(&latest)
@@ -58,6 +58,22 @@ func keepLatestPeriod(tx *Tx, record Record) error {
 	return nil
 }
 
+var kpiCheckins = stored(resource.KPICheckin)
+
+func init() {
+	kpiCheckins.hooks = hooks{put: putCheckin, find: findCheckin, prepareNew: prepareCheckin, insertNew: insertCheckins}
+	checkinChanges.resource = kpiCheckins
+	for i, name := range checkinChanges.names {
+		checkinChanges.members = append(checkinChanges.members, columnMember(name, i))
+	}
+}
+
+const (
+	insertCheckin = `INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	updateCheckin = `UPDATE kpi_checkins SET value = ?, source = ?, evidence_ref = ?, note = ?, updated_at = ? WHERE seq = ?`
+)
+
 // putCheckin records a value for a period of a key result.
 func putCheckin(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	at, err := findPeriod(tx, record)
@@ -71,18 +87,12 @@ func putCheckin(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if err != nil {
 		return PutResult{}, err
 	}
-	source, _ := record["source"].(string)
-	if source == "" {
-		source = "import"
-	}
 	done := PutResult{Outcome: Updated, ID: at.id, Changes: audit.Changes{}}
+	source := sourceOf(record)
 	point := map[string]any{"value": value, "source": source, "evidence_ref": record["evidence_ref"], "note": record["note"]}
 	if at.seq == 0 {
-		done.Outcome = Created
-		if done.ID, _ = record["id"].(string); done.ID == "" {
-			done.ID = tx.NewID()
-		}
-		done.Changes["key_result_id"], done.Changes["key_result_code"] = audit.Change{To: at.kpiID}, audit.Change{To: record["key_result_code"]}
+		done.Outcome, done.ID = Created, idOf(tx, record)
+		done.Changes["key_result_id"], done.Changes["key_result_code"] = audit.Change{To: at.kpi.id}, audit.Change{To: record["key_result_code"]}
 		done.Changes["period_start"] = audit.Change{To: record["period_start"]}
 	}
 	for member, given := range point {
@@ -93,47 +103,157 @@ func putCheckin(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if len(done.Changes) == 0 {
 		return PutResult{ID: at.id}, nil
 	}
-	var seq int64
-	updated := stampOf(tx, record, "updated_at")
-	err = tx.Returning(`INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-		ON CONFLICT (kpi_seq, period_start) DO UPDATE
-		SET value = ?4, source = ?5, evidence_ref = ?6, note = ?7, updated_at = iif(?9 > updated_at, ?9, ?10)
-		RETURNING seq, updated_at`, at.kpi, done.ID, record["period_start"], value, source, record["evidence_ref"], record["note"],
-		stampOf(tx, record, "created_at"), updated, tx.At()).Scan(&seq, &updated)
-	if err != nil {
-		return PutResult{}, StoreError(err)
+	updated := stampOf(tx.At(), record, "updated_at")
+	if at.seq == 0 {
+		at.seq, err = tx.Insert(insertCheckin, at.kpi.seq, done.ID, record["period_start"], value, source,
+			record["evidence_ref"], record["note"], stampOf(tx.At(), record, "created_at"), updated)
+		isFirstPut(tx, r, at.seq)
+	} else {
+		if updated <= at.updated { // see replaceMembers
+			updated = tx.At()
+		}
+		_, err = tx.Exec(updateCheckin, value, source, record["evidence_ref"], record["note"], updated, at.seq)
 	}
-	isFirstPut(tx, r, seq)
-	return done, followLatestPeriod(tx, at.kpi, updated)
+	noteCheckin(tx, at.kpi.seq, updated)
+	return done, StoreError(err)
+}
+
+// sourceOf returns the source of an imported check-in.
+func sourceOf(record Record) string {
+	if source, _ := record["source"].(string); source != "" {
+		return source
+	}
+	return "import"
+}
+
+// checkinChanges are the members of a new check-in that its audit event lists.
+var checkinChanges = columnSet{names: []string{"evidence_ref", "key_result_code", "key_result_id", "note", "period_start", "source", "value"}}
+
+// checkinRows writes new check-ins together.
+var checkinRows = &columnSet{insertRows: insertCheckin + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?, ?)", rowsAtOnce-1)}
+
+// prepareCheckin prepares the row of a new check-in. Its key result follows.
+func prepareCheckin(p *Preparer, one *Prepared) error {
+	record := one.record
+	value, err := kpiCheckins.columnValue("value", record["value"])
+	if err != nil {
+		return err
+	}
+	one.id, one.set = idOf(p.tx, record), checkinRows
+	one.row = []any{
+		nil, one.id, record["period_start"], value, sourceOf(record), record["evidence_ref"], record["note"],
+		stampOf(p.tx.At(), record, "created_at"), stampOf(p.tx.At(), record, "updated_at"),
+	}
+	return nil
+}
+
+// insertCheckins writes new check-ins with one statement, and their events. It writes
+// nothing if one of them exists or has no key result.
+func insertCheckins(im *Import, records []Prepared) (inserted bool, err error) {
+	tx := im.tx
+	ids := make([]string, len(records)) // of the key results
+	for i := range records {
+		kpi, err := findKeyResult(tx, records[i].record["key_result_code"])
+		if Is(err, Invalid) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+		records[i].row[0], ids[i] = kpi.seq, kpi.id
+	}
+	last, err := im.insertTogether(records)
+	if last == 0 || err != nil {
+		return false, err
+	}
+	for i := range records {
+		one := &records[i]
+		isFirstPut(tx, kpiCheckins, last-int64(len(records)-1-i))
+		noteCheckin(tx, one.row[0].(int64), one.row[8].(string))
+		values := [...]any{one.row[5], one.record["key_result_code"], ids[i], one.row[6], one.row[2], one.row[4], one.row[3]}
+		tx.changesText = checkinChanges.appendChanges(tx.changesText[:0], nil, values[:])
+		if err := im.auditNew(one.object, one.id); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// keyResultRef is the key result of a check-in.
+type keyResultRef struct {
+	seq int64
+	id  string
+}
+
+// maxKeyResults bounds the key results that a transaction remembers.
+const maxKeyResults = 10_000
+
+// findKeyResult finds the key result with a code. A transaction reads each once, because
+// an import does not change their ids and codes.
+func findKeyResult(tx *Tx, code any) (keyResultRef, error) {
+	name, _ := code.(string)
+	if known, ok := tx.keyResults[name]; ok {
+		return known, nil
+	}
+	var found keyResultRef
+	err := tx.Row("SELECT seq, id FROM kpis WHERE org_id = ? AND code = ?", tx.Org, name).Scan(&found.seq, &found.id)
+	if none, err := Absent(err); err != nil {
+		return found, StoreError(err)
+	} else if none {
+		return found, &Error{Code: Invalid, Param: "key_result_code", Message: "no key result has this code; import the kpi first"}
+	}
+	if tx.keyResults == nil || len(tx.keyResults) >= maxKeyResults {
+		tx.keyResults = map[string]keyResultRef{}
+	}
+	tx.keyResults[name] = found
+	return found, nil
 }
 
 // period is the key result of a check-in and its value of the period, if it has one.
 type period struct {
-	kpi   int64
-	kpiID string
-	seq   int64 // of the check-in; 0 if there is none
-	id    string
-	point map[string]any // its members that may change
+	kpi     keyResultRef
+	seq     int64 // of the check-in; 0 if there is none
+	id      string
+	updated string
+	point   map[string]any // its members that may change
 }
 
 // findPeriod finds the key result of a check-in and its value of the period.
-func findPeriod(tx *Tx, record Record) (period, error) {
-	row, err := tx.First(`SELECT k.seq, k.id, coalesce(c.seq, 0), coalesce(c.id, ''), c.value, c.source, c.evidence_ref, c.note
-		FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
-		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"])
-	if none, err := Absent(err); err != nil {
-		return period{}, StoreError(err)
-	} else if none {
-		return period{}, &Error{Code: Invalid, Param: "key_result_code", Message: "no key result has this code; import the kpi first"}
+func findPeriod(tx *Tx, record Record) (at period, err error) {
+	if at.kpi, err = findKeyResult(tx, record["key_result_code"]); err != nil {
+		return at, err
 	}
-	at := period{point: map[string]any{"value": row[4], "source": row[5], "evidence_ref": row[6], "note": row[7]}}
-	return at, row[:4].Scan(&at.kpi, &at.kpiID, &at.seq, &at.id)
+	row, err := tx.First(`SELECT seq, id, updated_at, value, source, evidence_ref, note FROM kpi_checkins
+		WHERE kpi_seq = ? AND period_start = ?`, at.kpi.seq, record["period_start"])
+	if none, err := Absent(err); none || err != nil {
+		return at, StoreError(err)
+	}
+	at.point = map[string]any{"value": row[3], "source": row[4], "evidence_ref": row[5], "note": row[6]}
+	return at, row[:3].Scan(&at.seq, &at.id, &at.updated)
 }
 
 func findCheckin(tx *Tx, _ *storedResource, record Record) (storedRow, error) {
 	at, err := findPeriod(tx, record)
 	return storedRow{seq: at.seq, id: at.id}, err
+}
+
+// noteCheckin remembers a key result that has a new value. followCheckins follows it.
+func noteCheckin(tx *Tx, kpi int64, at string) {
+	if tx.checkedIn == nil {
+		tx.checkedIn = map[int64]string{}
+	}
+	tx.checkedIn[kpi] = max(tx.checkedIn[kpi], at)
+}
+
+// followCheckins sets the current values of the key results that got check-ins, each
+// once. It runs before a key result is put and at the end of the change.
+func followCheckins(tx *Tx) error {
+	for _, kpi := range slices.Sorted(maps.Keys(tx.checkedIn)) {
+		if err := followLatestPeriod(tx, kpi, tx.checkedIn[kpi]); err != nil {
+			return err
+		}
+	}
+	clear(tx.checkedIn)
+	return nil
 }
 
 // followLatestPeriod sets the current value of a key result to that of the latest period

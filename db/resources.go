@@ -24,19 +24,26 @@ type storedResource struct {
 type hooks struct {
 	// normalize completes a record before it is looked for.
 	normalize func(*Tx, Record) error
-	// onInsert returns members that are set only when the record is new.
-	onInsert func(*Tx, Record) Record
+	// onInsert returns members that are set only when the record is new. It is called with
+	// the instant of the change.
+	onInsert func(at string, record Record) Record
 	// beforeUpdate is called before an import changes a stored record, with the
 	// members that differ. It may add to them.
 	beforeUpdate func(*Tx, storedRow, Record, audit.Changes) error
 	// afterWrite is called after a record was created or updated.
 	afterWrite func(*Tx, writtenRecord) error
+	// readsOthers says that afterWrite reads other records of the resource. So an import
+	// calls it before it inserts the next record.
+	readsOthers bool
 	// create and update replace createRecord and updateRecord.
 	create func(*Tx, *storedResource, Record) (storedRow, error)
 	update func(tx *Tx, r *storedResource, id string, record Record) (storedRow, error)
 	// put and find replace the functions that import other resources.
 	put  func(*Tx, *storedResource, Record) (PutResult, error)
 	find func(*Tx, *storedResource, Record) (storedRow, error)
+	// prepareNew and insertNew replace what an import does with several new records.
+	prepareNew func(*Preparer, *Prepared) error
+	insertNew  func(*Import, []Prepared) (inserted bool, err error)
 }
 
 // storedResources are all resources by type. The file of a resource sets its

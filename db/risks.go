@@ -21,7 +21,7 @@ var risks = stored(resource.Risk)
 func init() {
 	declareEvents(EventRiskCreated, EventRiskSeverityChanged)
 	risks.hooks = hooks{
-		onInsert: func(_ *Tx, record Record) Record {
+		onInsert: func(_ string, record Record) Record {
 			severity, _ := record["severity"].(string)
 			likelihood, _ := record["likelihood"].(string)
 			return Record{"untreated_baseline": orNull(UntreatedBaseline(severity, likelihood))}

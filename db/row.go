@@ -96,25 +96,15 @@ func readRow(tx *Tx, r *storedResource, query string, args ...any) (storedRow, e
 // of columns, identifies another row.
 func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made storedRow, isNew bool, err error) {
 	if r.onInsert != nil {
-		added := r.onInsert(tx, record)
-		maps.Copy(record, added)
-		defer func() {
-			for member := range added {
-				delete(record, member)
-			}
-		}()
+		defer r.complete(tx.At(), record)()
 	}
-	made.id, _ = record["id"].(string)
-	if made.id == "" {
-		made.id = tx.NewID()
-	}
+	made.id = idOf(tx, record)
 	set := columnSetOf(tx, r, record)
 	if set.members == nil {
-		set.members = newMembers(tx, r, set)
+		set.members = newMembers(tx.db, r, set)
 	}
-	args := make([]any, 0, 4+len(set.names))
-	args = append(args, tx.Org, made.id, stampOf(tx, record, "created_at"), stampOf(tx, record, "updated_at"))
-	if args, err = set.values(args, record); err != nil {
+	args, err := set.row(make([]any, 0, set.width()), tx.Org, made.id, tx.At(), record)
+	if err != nil {
 		return made, false, err
 	}
 	query := set.insert
@@ -130,6 +120,26 @@ func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made 
 		made.changes = tx.importing.created(r, record, made)
 	}
 	return made, made.seq != 0, StoreError(err)
+}
+
+// idOf returns the id of a new record: its own or a new one.
+func idOf(tx *Tx, record Record) string {
+	if id, _ := record["id"].(string); id != "" {
+		return id
+	}
+	return tx.NewID()
+}
+
+// complete adds the members of onInsert to a record. The function that it returns removes
+// them.
+func (r *storedResource) complete(at string, record Record) (remove func()) {
+	added := r.onInsert(at, record)
+	maps.Copy(record, added)
+	return func() {
+		for member := range added {
+			delete(record, member)
+		}
+	}
 }
 
 // findRow reads the row with the record's natural key, with the values of its columns.
@@ -177,7 +187,7 @@ func replaceMembers(tx *Tx, r *storedResource, seq int64, record Record) (Outcom
 		return Unchanged, nil
 	}
 	args := make([]any, 0, 4+len(set.names))
-	args, err := set.values(append(args, seq, stampOf(tx, record, "updated_at"), tx.At(), tx.Org), record)
+	args, err := set.values(append(args, seq, stampOf(tx.At(), record, "updated_at"), tx.At(), tx.Org), record)
 	if err != nil {
 		return Unchanged, err
 	}
@@ -192,13 +202,13 @@ func replaceMembers(tx *Tx, r *storedResource, seq int64, record Record) (Outcom
 }
 
 // stampOf returns a record's own timestamp, or the instant of the transaction.
-func stampOf(tx *Tx, record Record, member string) string {
+func stampOf(at string, record Record, member string) string {
 	if text, ok := record[member].(string); ok {
-		if at, err := time.Parse(time.RFC3339, text); err == nil {
-			return Timestamp(at)
+		if own, err := time.Parse(time.RFC3339, text); err == nil {
+			return Timestamp(own)
 		}
 	}
-	return tx.At()
+	return at
 }
 
 // readObject returns a record that was written as the API returns it.
@@ -221,6 +231,7 @@ type columnSet struct {
 	names    []string
 	// insertUnless inserts nothing if the natural key exists
 	insert, insertUnless, update string
+	insertRows                   string      // see Preparer.setOf
 	members                      []newMember // nil until it is needed
 }
 
@@ -236,29 +247,38 @@ func settable(column string) bool {
 
 // columnSetOf returns the statements for the members that a record has.
 func columnSetOf(tx *Tx, r *storedResource, record Record) *columnSet {
-	columns := tx.db.columns[r.Table]
-	mask := uint64(0)
-	for i, column := range columns {
-		if _, present := record[column]; present && settable(column) {
-			mask |= 1 << i
-		}
-	}
+	key := columnsIn(tx.db, r, record)
 	sets := tx.db.columnSets
-	key := columnSetKey{r.Table, mask}
 	if set := sets[key]; set != nil {
 		return set
 	}
 	if len(sets) >= maxColumnSets {
 		clear(sets)
 	}
+	set := newColumnSet(tx.db, r, key)
+	sets[key] = set
+	return set
+}
+
+// columnsIn returns the columns that a record's members set.
+func columnsIn(d *DB, r *storedResource, record Record) columnSetKey {
+	mask := uint64(0)
+	for i, column := range d.columns[r.Table] {
+		if _, present := record[column]; present && settable(column) {
+			mask |= 1 << i
+		}
+	}
+	return columnSetKey{r.Table, mask}
+}
+
+func newColumnSet(d *DB, r *storedResource, key columnSetKey) *columnSet {
 	set := &columnSet{resource: r}
-	for i, column := range columns {
-		if mask&(1<<i) != 0 {
+	for i, column := range d.columns[r.Table] {
+		if key.mask&(1<<i) != 0 {
 			set.names = append(set.names, column)
 		}
 	}
 	set.prepare()
-	sets[key] = set
 	return set
 }
 
@@ -285,6 +305,15 @@ func (s *columnSet) prepare() {
 		" WHERE seq = ?1 AND org_id = ?4 AND (" + strings.Join(s.names, ", ") + ") IS NOT (" + strings.Join(numbers, ", ") + ")"
 }
 
+// width returns the number of values of a new row.
+func (s *columnSet) width() int { return 4 + len(s.names) }
+
+// row appends the values of a new row to args, for insert.
+func (s *columnSet) row(args []any, org Org, id, at string, record Record) ([]any, error) {
+	args = append(args, org, id, stampOf(at, record, "created_at"), stampOf(at, record, "updated_at"))
+	return s.values(args, record)
+}
+
 // values appends the columns' values to args.
 func (s *columnSet) values(args []any, record Record) ([]any, error) {
 	for _, name := range s.names {
@@ -295,4 +324,91 @@ func (s *columnSet) values(args []any, record Record) ([]any, error) {
 		args = append(args, value)
 	}
 	return args, nil
+}
+
+// newMember is a member of new records with the same columns.
+type newMember struct {
+	name  string
+	begin string // the start of its change in an audit event, before the value
+	at    int    // the index of its value in the values of the set, or a constant below
+	value any    // of a default
+}
+
+// The values of newMember.at for members that are not columns of the set.
+const (
+	atDefault = -1
+	atDerived = -2
+)
+
+// newMembers lists the members of a new record by name, including those that the
+// table sets by default.
+func newMembers(d *DB, r *storedResource, set *columnSet) []newMember {
+	var all []newMember
+	for i, column := range set.names {
+		if !slices.Contains(r.Internal, column) {
+			all = append(all, columnMember(column, i))
+		}
+	}
+	for column, value := range d.defaults[r.Table] {
+		if !slices.Contains(set.names, column) {
+			member := columnMember(column, atDefault)
+			member.value = value
+			all = append(all, member)
+		}
+	}
+	for _, member := range r.Derived {
+		all = append(all, columnMember(member, atDerived))
+	}
+	slices.SortFunc(all, func(a, b newMember) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// columnMember returns the member whose value is at an index of the values of the set.
+func columnMember(name string, at int) newMember {
+	return newMember{name: name, begin: string(audit.AppendText(nil, name)) + `:{"from":null,"to":`, at: at}
+}
+
+// valueIn returns a member's value in a new record, and whether the changes list it.
+// They do not list null, as in the API's events.
+func (s *columnSet) valueIn(m *newMember, record Record, values []any) (value any, listed bool) {
+	switch m.at {
+	case atDefault:
+		return m.value, true
+	case atDerived:
+		return record[m.name], true
+	}
+	return s.resource.memberValue(m.name, values[m.at]), values[m.at] != nil
+}
+
+// changes returns the members of a new record as changes. values are those of the
+// columns of the set.
+func (s *columnSet) changes(record Record, values []any) audit.Changes {
+	changes := make(audit.Changes, len(s.members))
+	for i := range s.members {
+		if value, listed := s.valueIn(&s.members[i], record, values); listed {
+			changes[s.members[i].name] = audit.Change{To: value}
+		}
+	}
+	return changes
+}
+
+// appendChanges appends the same changes as the JSON that the audit log stores.
+func (s *columnSet) appendChanges(to []byte, record Record, values []any) []byte {
+	separator := byte('{')
+	for i := range s.members {
+		value, listed := s.valueIn(&s.members[i], record, values)
+		if !listed {
+			continue
+		}
+		if long := audit.DigestOf(value); long != nil {
+			value = long
+		}
+		to = append(append(to, separator), s.members[i].begin...)
+		to = append(audit.AppendValue(to, value), '}')
+		separator = ','
+	}
+	if separator == '{' {
+		to = append(to, '{')
+	}
+	return append(to, '}')
 }

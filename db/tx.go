@@ -40,6 +40,8 @@ type Tx struct {
 	riskNumber  int                        // the greatest number of an imported RISK-0001
 	putRows     map[*storedResource]rowSet // what was put
 	lastExisted map[*storedResource]bool   // the record put last was known before
+	keyResults  map[string]keyResultRef    // of imported check-ins, by code
+	checkedIn   map[int64]string           // key results with imported check-ins; see noteCheckin
 	importing   *Import                    // nil outside of an import
 	eventText   []byte                     // of the last audit event; its memory is used again
 	changesText []byte                     // of the last new record, for its audit event
@@ -119,6 +121,9 @@ func (tx *Tx) run(change func(*Tx) error, audited bool) error {
 // complete writes the rows that a transaction writes only once, at its end.
 func (tx *Tx) complete() error {
 	if err := countRisks(tx); err != nil {
+		return err
+	}
+	if err := followCheckins(tx); err != nil {
 		return err
 	}
 	if err := enqueueRoadmapUpdate(tx); err != nil {

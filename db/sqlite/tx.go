@@ -33,6 +33,17 @@ func (tx *Tx) Insert(query string, args ...any) (seq int64, err error) {
 	return result.last, nil
 }
 
+// InsertRows runs an INSERT of several rows and returns the rowid of the last one. If a
+// constraint fails, it inserts none of them.
+func (tx *Tx) InsertRows(query string, args ...any) (last int64, err error) {
+	result, err := tx.writer.conn.Exec(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	tx.changed += result.rows
+	return result.last, nil
+}
+
 // Row reads the first row of a query, with what the transaction has written so
 // far. Its Scan returns ErrNoRows if there is none.
 func (tx *Tx) Row(query string, args ...any) Scanner {

@@ -29,6 +29,20 @@ func manyRisks(n int) string {
 	return text.String()
 }
 
+// manyCheckins writes 100 key results and n check-ins, of one period after the other.
+func manyCheckins(n int) string {
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, `{"object":"kpi","code":"K-%d","statement":"Models are monitored","metric_name":"share","unit":"%%",`+
+			`"direction":"increase","target_value":100,"measurement_frequency":"weekly","status":"active"}`+"\n", i)
+	}
+	for i := range n {
+		period := time.Date(1900, 1, 1+7*(i/100), 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+		fmt.Fprintf(&text, `{"object":"kpi_checkin","key_result_code":"K-%d","period_start":%q,"value":%d.5,"source":"load","note":null}`+"\n", i%100, period, i)
+	}
+	return text.String()
+}
+
 // fileSource returns a source that reads a file and uses no memory for its content.
 func fileSource(t testing.TB, name, text string) transfer.Source {
 	t.Helper()
@@ -39,7 +53,8 @@ func fileSource(t testing.TB, name, text string) transfer.Source {
 	return transfer.File(path, int64(len(text)))
 }
 
-// BenchmarkImport imports or checks 100,000 risks. The risks are new, or already exist.
+// BenchmarkImport imports or checks 100,000 risks or check-ins. The risks are new, or
+// already exist.
 func BenchmarkImport(b *testing.B) {
 	const n = 100_000
 	risks := manyRisks(n)
@@ -57,6 +72,7 @@ func BenchmarkImport(b *testing.B) {
 		{"new from CSV", false, fileSource(b, "risks.csv", filled.exportAs(transfer.CSV, "risk"))},
 		{"changed", true, fileSource(b, "changed.ndjson", strings.ReplaceAll(risks, "Head of Analytics", "Head of Risk"))},
 		{"unchanged", true, fileSource(b, "risks.ndjson", risks)},
+		{"new check-ins", false, fileSource(b, "checkins.ndjson", manyCheckins(n))},
 		{"faulty", false, fileSource(b, "faulty.ndjson", risks+"nonsense\n")},
 	} {
 		b.Run(row.name, func(b *testing.B) {

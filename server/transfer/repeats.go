@@ -50,21 +50,11 @@ func (im *importing) findRepeated(ctx context.Context, tx *db.Tx) error {
 		types[of.object] = true
 	}
 	im.progress.start(PhaseCheck)
-	err := im.read(ctx, func(e *entry) error {
-		if e.record == nil || !types[e.resource.Type] {
-			return nil
-		}
-		row, err := tx.Find(e.resource.Type, e.record)
-		if err != nil {
-			return err
-		}
-		of := recordKey{e.resource.Type, row}
-		for _, at := range im.repeats[of] {
-			repetition := &im.errs.listed[at]
-			repetition.Reason = repeatsLine(e, repetition.order)
-		}
-		if delete(im.repeats, of); len(im.repeats) == 0 {
-			return errAllFound
+	err := decodeAll(ctx, 1, im.read, (*entry).decode, func(entries []entry) error {
+		for i := range entries {
+			if err := im.findFirst(tx, &entries[i], types); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -72,6 +62,27 @@ func (im *importing) findRepeated(ctx context.Context, tx *db.Tx) error {
 		return nil
 	}
 	return err
+}
+
+// findFirst adds the line of an entry to the errors of those that repeat it. It returns
+// errAllFound after the last of them.
+func (im *importing) findFirst(tx *db.Tx, e *entry, types map[string]bool) error {
+	if e.record == nil || !types[e.resource.Type] {
+		return nil
+	}
+	row, err := tx.Find(e.resource.Type, e.record)
+	if err != nil {
+		return err
+	}
+	of := recordKey{e.resource.Type, row}
+	for _, at := range im.repeats[of] {
+		repetition := &im.errs.listed[at]
+		repetition.Reason = repeatsLine(e, repetition.order)
+	}
+	if delete(im.repeats, of); len(im.repeats) == 0 {
+		return errAllFound
+	}
+	return nil
 }
 
 // repeatsLine returns the reason for an error: which record is repeated. order is

@@ -219,7 +219,9 @@ type entry struct {
 	order    int // of the source
 	line     int
 	resource *resourceSchema // nil if it is unknown
-	text     []byte
-	record   db.Record // nil if there are errors
+	text     []byte          // nil if there is no record
+	row      *rowError       // of a row of CSV
+	record   db.Record       // nil if there are errors
+	prepared db.Prepared
 	errs     []openapi.ValidationError
 }

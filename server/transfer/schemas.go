@@ -37,23 +37,15 @@ type schemas struct {
 	known    map[string]*resourceSchema // by name, an alias or not
 }
 
-// decode sets the record of the entry, or its errors.
-func (s *schemas) decode(e *entry, text []byte) {
-	e.text = text
-	object, errs := objectOf(text)
+// identify sets the resource of the entry, or its errors.
+func (s *schemas) identify(e *entry) {
+	object, errs := objectOf(e.text)
 	if errs == nil {
 		if e.resource = s.find(object); e.resource == nil {
 			errs = s.unknown(object)
 		}
 	}
-	if errs != nil {
-		e.errs = errs
-		return
-	}
-	value, errs := e.resource.schema.Decode(text)
-	if e.errs = errs; errs == nil {
-		e.record = value.(map[string]any) // every schema of records is of an object
-	}
+	e.errs = errs
 }
 
 func (s *schemas) find(object []byte) *resourceSchema {

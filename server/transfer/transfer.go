@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 
 	"govsvc/db"
@@ -88,8 +89,10 @@ func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db
 // check returns the first pass.
 func (im *importing) check(ctx context.Context) error {
 	im.progress.start(PhaseCheck)
-	err := im.read(ctx, func(e *entry) error {
-		im.errs.add(e)
+	err := decodeAll(ctx, runtime.GOMAXPROCS(0), im.read, (*entry).decode, func(entries []entry) error {
+		for i := range entries {
+			im.errs.add(&entries[i])
+		}
 		return nil
 	})
 	im.records = im.progress.records
@@ -138,28 +141,47 @@ func (im *importing) write(ctx context.Context) error {
 	return err
 }
 
-// put writes the records while a goroutine reads the next ones.
+// put writes the records while goroutines read and prepare the next ones.
 func (im *importing) put(ctx context.Context, tx *db.Tx) error {
-	return prefetch(ctx, im.read, func(e *entry) error {
-		if e.record == nil {
-			if !im.invalid { // the source has changed since the first pass
+	preparer, err := im.into.Preparer()
+	if err != nil {
+		return err
+	}
+	decode := func(e *entry) {
+		if e.decode(); e.record != nil {
+			e.prepared = preparer.Prepare(e.resource.Type, e.record)
+		}
+	}
+	var valid []*entry
+	var prepared []db.Prepared
+	return decodeAll(ctx, 1, im.read, decode, func(entries []entry) error {
+		valid, prepared = valid[:0], prepared[:0]
+		for i := range entries {
+			if e := &entries[i]; e.record != nil {
+				valid, prepared = append(valid, e), append(prepared, e.prepared)
+			} else if !im.invalid { // the source has changed since the first pass
 				im.errs.add(e)
 			}
-			return nil
 		}
-		done, err := im.into.Put(e.resource.Type, e.record)
-		if err != nil {
-			return im.storeRefused(e, err)
-		}
-		if done.Outcome == db.Repeated {
-			return im.repeated(tx, e)
-		}
-		im.tally.add(e.resource.Type, done.Outcome)
-		if im.preview != nil {
-			im.preview.add(e, done)
-		}
-		return nil
+		return im.into.PutAll(prepared, func(i int, done db.PutResult, err error) error {
+			return im.written(tx, valid[i], done, err)
+		})
 	})
+}
+
+// written counts the outcome of a record, or records its error.
+func (im *importing) written(tx *db.Tx, e *entry, done db.PutResult, err error) error {
+	if err != nil {
+		return im.storeRefused(e, err)
+	}
+	if done.Outcome == db.Repeated {
+		return im.repeated(tx, e)
+	}
+	im.tally.add(e.resource.Type, done.Outcome)
+	if im.preview != nil {
+		im.preview.add(e, done)
+	}
+	return nil
 }
 
 // storeRefused records a validation error of the store. Any other error ends the
@@ -186,15 +208,26 @@ func (im *importing) audit() error {
 	return im.into.Complete(audit.Metadata{"records": im.records, "types": im.tally.metadata(), "sources": names})
 }
 
-// read calls each with every record of the sources. The entry is valid during the
-// call.
-func (im *importing) read(ctx context.Context, each func(*entry) error) error {
+// read sends the records of the sources in batches. They are not decoded.
+func (im *importing) read(ctx context.Context, all *batches) error {
+	b, err := all.take(ctx)
+	if err != nil {
+		return err
+	}
 	for i := range im.sources {
-		if err := im.readSource(ctx, &im.sources[i], i, each); err != nil {
+		err := im.readSource(ctx, &im.sources[i], i, func(e *entry) (err error) {
+			if b.add(e); b.full() {
+				all.send(b)
+				b, err = all.take(ctx)
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
 	im.progress.finish()
+	all.send(b)
 	return nil
 }
 
@@ -213,20 +246,23 @@ func (im *importing) readSource(ctx context.Context, source *Source, at int, eac
 			return err
 		}
 		line, text, err := in.next()
-		e := entry{source: source, order: at, line: line}
+		e := entry{source: source, order: at, line: line, text: text}
 		invalidSource, isSourceError := errors.AsType[sourceError](err)
 		invalidRow, isRowError := errors.AsType[*rowError](err)
 		switch {
 		case isSourceError:
-			e.errs = validationErrors("", string(invalidSource))
+			e.text, e.errs = nil, validationErrors("", string(invalidSource))
 		case isRowError:
-			im.decodeRow(&e, text, invalidRow)
+			if e.row = invalidRow; text == nil {
+				e.errs = invalidRow.errs
+			}
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return readError(source.Name, err)
-		default:
-			im.schemas.decode(&e, text)
+		}
+		if e.text != nil {
+			im.schemas.identify(&e)
 			im.progress.records++
 		}
 		if err := each(&e); err != nil {
@@ -235,20 +271,24 @@ func (im *importing) readSource(ctx context.Context, source *Source, at int, eac
 	}
 }
 
-// decodeRow decodes the valid part of an invalid row, so that all errors of the row
-// are reported at once.
-func (im *importing) decodeRow(e *entry, text []byte, row *rowError) {
-	if text == nil {
-		e.errs = row.errs
-		return
-	}
-	im.schemas.decode(e, text)
-	im.progress.records++
-	e.record = nil
-	for _, invalid := range e.errs {
-		if !slices.Contains(row.reported, invalid.Param) {
-			row.errs = append(row.errs, invalid)
+// decode sets the record of an entry that was read, or its errors.
+func (e *entry) decode() {
+	if e.resource != nil {
+		value, errs := e.resource.schema.Decode(e.text)
+		if e.errs = errs; errs == nil {
+			e.record = value.(map[string]any) // every schema of records is of an object
 		}
 	}
-	e.errs = row.errs
+	if e.row == nil || len(e.text) == 0 {
+		return
+	}
+	// The valid part of an invalid row is decoded, so that all errors of the row are
+	// reported at once.
+	e.record = nil
+	for _, invalid := range e.errs {
+		if !slices.Contains(e.row.reported, invalid.Param) {
+			e.row.errs = append(e.row.errs, invalid)
+		}
+	}
+	e.errs = e.row.errs
 }
