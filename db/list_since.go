@@ -23,14 +23,14 @@ type budget struct {
 	many   int // changed rows that are sorted after the first walk
 }
 
-// usual was measured: passing a row takes about as long as sorting one.
+// usual was measured. The rows that a walk passes are counted as if passing one took as
+// long as sorting one; see passCost.
 var usual = budget{few: 1_000, passed: 8_192, many: 65_536}
 
-// filteredPass is the cost of passing a row of a filtered list, relative to one of
-// the whole list: the index of the filter does not have the time of the change. Of
-// two filters, an index serves one. Rows that only the other filter excludes are
-// not counted.
-const filteredPass = 16
+// passCost is the cost of passing a row of a list, relative to sorting one: the index of
+// the list does not have the time of the change. Of two filters, an index serves one. Rows
+// that only the other filter excludes are not counted.
+const passCost = 16
 
 // since reads a page of the rows changed at or after an instant.
 func (l listing) since(ctx context.Context, instant string, b budget) (Page, error) {
@@ -40,11 +40,7 @@ func (l listing) since(ctx context.Context, instant string, b budget) (Page, err
 	}
 	// if they are spread evenly, they fill a page of 25 after 25·all/changed rows
 	few := changed <= b.few && changed*changed <= 25*all
-	// if lookups make a walk expensive, sorting is tried more often and with more rows
-	further, worth := 64, 2
-	if l.filters > 0 {
-		further, worth = 8, 8
-	}
+	const further, worth = 8, 8
 	for passed := b.passed; !few; passed *= further {
 		page, complete, err := l.walk(ctx, instant, passed)
 		if complete || err != nil {
@@ -90,9 +86,8 @@ func (l listing) found(instant string) (string, []any) {
 // walk reads a page along the list and passes at most so many rows. The page is
 // complete if it is full or the list ended.
 func (l listing) walk(ctx context.Context, instant string, passed int) (page Page, complete bool, err error) {
-	if l.filters > 0 {
-		passed = max(1, passed/(filteredPass*l.filters*l.filters))
-	}
+	filters := max(1, l.filters)
+	passed = max(1, passed/(passCost*filters*filters))
 	query, args := l.along(instant, passed)
 	page, unfinished, err := l.read(ctx, query, args)
 	return page, !unfinished, err
