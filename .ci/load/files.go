@@ -27,6 +27,9 @@ var files = []struct {
 	{"import of the same risks", func(b *bench, _ int) []string {
 		return []string{"import", "--db", filepath.Join(b.folder, "import-0.db"), b.records(b.transferred)}
 	}},
+	{"import of new check-ins", func(b *bench, round int) []string {
+		return []string{"import", "--db", filepath.Join(b.folder, fmt.Sprintf("checkins-%d.db", round)), b.checkins(b.transferred)}
+	}},
 	{"export", func(b *bench, _ int) []string {
 		return []string{"export", "--db", filepath.Join(b.folder, "import-0.db"), "--type", "risk", "--out", filepath.Join(b.folder, "export.ndjson")}
 	}},
@@ -34,8 +37,11 @@ var files = []struct {
 
 // transfer measures imports and exports.
 func transfer(ctx context.Context, out io.Writer, b *bench) error {
-	fmt.Fprintf(out, "## Import and export of %d risks\n\n| | risks/s | processor time of a risk | MB at most |\n|---|---|---|---|\n", b.transferred)
+	fmt.Fprintf(out, "## Import and export of %d records\n\n| | records/s | processor time of a record | MB at most |\n|---|---|---|---|\n", b.transferred)
 	if err := writeRisks(b.records(b.transferred), b.transferred); err != nil {
+		return err
+	}
+	if err := writeCheckins(b.checkins(b.transferred), b.transferred); err != nil {
 		return err
 	}
 	for _, f := range files {

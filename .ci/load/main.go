@@ -55,7 +55,7 @@ func main() {
 	only := flag.String("only", "", "print only this table: "+strings.Join(names(), ", "))
 	rows := flag.String("rows", "", "print only the rows of rates that match this expression")
 	pocketBase := flag.Bool("pocketbase", false, "compare with "+peerModule+", which takes minutes to build")
-	transferred := flag.Int("transferred", 100_000, "how many risks are imported and exported")
+	transferred := flag.Int("transferred", 100_000, "how many risks are imported and exported, and how many check-ins imported")
 	sizes := flag.String("sizes", "", "numbers of risks in the files, such as 1000,100000,5000000")
 	flag.Parse()
 	o := options{period: 2 * time.Second, rounds: 5, sizes: []int{1_000, 100_000, 1_000_000}, only: *only, pocketBase: *pocketBase, transferred: *transferred}

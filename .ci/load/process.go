@@ -63,6 +63,11 @@ func (b *bench) file(ctx context.Context, n int) (string, error) {
 // records returns the path of the records of the data file with n risks.
 func (b *bench) records(n int) string { return filepath.Join(b.folder, fmt.Sprintf("%d.ndjson", n)) }
 
+// checkins returns the path of the records of n check-ins with their key results.
+func (b *bench) checkins(n int) string {
+	return filepath.Join(b.folder, fmt.Sprintf("checkins-%d.ndjson", n))
+}
+
 // copyOf returns a copy of the data file with n risks.
 func (b *bench) copyOf(ctx context.Context, n int) (string, error) {
 	original, err := b.file(ctx, n)
@@ -179,9 +184,31 @@ func writeRisks(path string, n int) error {
 			`"financial_exposure_min":10000,"financial_exposure_max":250000.5,"target_date":"2027-01-31"}`+"\n",
 			i, i, severities[i%4], statuses[i%5])
 	}
-	for i := range 10 { // for check-ins
+	writeKeyResults(out, 10) // for check-ins
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func writeKeyResults(out io.Writer, n int) {
+	for i := range n {
 		fmt.Fprintf(out, `{"object":"kpi","code":"LOAD-%d","statement":"Models are monitored","metric_name":"share","unit":"%%","direction":"increase",`+
 			`"target_value":100,"measurement_frequency":"weekly","status":"active"}`+"\n", i)
+	}
+}
+
+// writeCheckins writes 100 key results and n check-ins of them.
+func writeCheckins(path string, n int) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(file)
+	writeKeyResults(out, 100)
+	for i := range n {
+		period := time.Date(1900, 1, 1+i/100, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+		fmt.Fprintf(out, `{"object":"kpi_checkin","key_result_code":"LOAD-%d","period_start":%q,"value":%d.5,"source":"load"}`+"\n", i%100, period, i)
 	}
 	if err := out.Flush(); err != nil {
 		return err
