@@ -151,7 +151,8 @@ func replaceCheckins(tx *Tx, points []Checkin, of []*keyResult) (changes audit.C
 		return nil, nil, err
 	}
 	changes, moved = make(audit.Changes, len(last)), map[int64]bool{}
-	var args []any
+	const columns = 9
+	args := make([]any, 0, columns*len(last))
 	for i := range points {
 		c, place := &points[i], checkinPlace{of[i].seq, points[i].PeriodStart}
 		before, there := known[place]
@@ -166,16 +167,12 @@ func replaceCheckins(tx *Tx, points []Checkin, of []*keyResult) (changes audit.C
 			args = append(args, place.kpi, c.ID, place.period, c.Value, c.Source, c.EvidenceRef, c.Note, c.CreatedAt, tx.At())
 		}
 	}
-	const columns = 9
-	for len(args) > 0 {
-		rows := 1
-		if len(args) >= columns*checkinsAtOnce {
-			rows = checkinsAtOnce
+	for _, write := range upsertCheckins {
+		for n := columns * write.rows; len(args) >= n; args = args[n:] {
+			if _, err := tx.Exec(write.statement, args[:n]...); err != nil {
+				return nil, nil, err
+			}
 		}
-		if _, err := tx.Exec(upsertCheckins[rows], args[:columns*rows]...); err != nil {
-			return nil, nil, err
-		}
-		args = args[columns*rows:]
 	}
 	return changes, moved, nil
 }
@@ -186,11 +183,12 @@ func (c *Checkin) repeats(before Checkin) bool {
 	return c.Value == before.Value && c.Source == before.Source && equal(c.EvidenceRef, before.EvidenceRef) && equal(c.Note, before.Note)
 }
 
-// checkinsAtOnce is the number of points that one statement writes.
-const checkinsAtOnce = 50
-
-// upsertCheckins are the statements by the number of points that they write.
-var upsertCheckins = map[int]string{1: upsertCheckin(1), checkinsAtOnce: upsertCheckin(checkinsAtOnce)}
+// upsertCheckins are the statements by the number of points that they write, largest
+// first.
+var upsertCheckins = []struct {
+	rows      int
+	statement string
+}{{125, upsertCheckin(125)}, {25, upsertCheckin(25)}, {1, upsertCheckin(1)}}
 
 func upsertCheckin(rows int) string {
 	return `INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
