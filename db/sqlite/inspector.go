@@ -25,7 +25,7 @@ type inspector struct {
 // mainSchema is the name of the file's schema.
 const mainSchema = "main"
 
-// openInspector opens a connection. It waits for no lock.
+// openInspector opens a connection. It waits for no lock, so it needs no context.
 func (d *DB) openInspector() (*inspector, error) {
 	// Without foreign keys, SQLite does not report what they change.
 	c, err := dial(background, fileURI(d.Path(), "ro", false), []string{"foreign_keys(1)"})
