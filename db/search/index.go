@@ -15,8 +15,13 @@ import (
 // Bounds of one transaction that adds records to the search index.
 const (
 	// maxDuration is how long a transaction adds records. The last record may take a
-	// few milliseconds more.
+	// few milliseconds more, and the commit several times as long.
 	maxDuration = 10 * time.Millisecond
+	// maxContended is maxDuration while other writers wait.
+	maxContended = time.Millisecond
+	// contendedPause is the pause after a transaction for which another writer waited,
+	// as a multiple of the time that it took.
+	contendedPause = 9
 	// maxRecords bounds the records of a transaction.
 	maxRecords = 1000
 )
@@ -31,17 +36,24 @@ type Index struct{ file *sqlite.DB }
 func NewIndex(file *sqlite.DB) Index { return Index{file} }
 
 // Update adds to the index what it lacks. It works in small transactions. After each
-// it waits for as long as the transaction took, so that other writers get at least
-// half of the time. It ends when the index is complete. A damaged index is emptied
-// and filled again.
+// it waits for as long as the transaction took, and for longer if another writer waits. So
+// other writers get nine tenths of the time. A search reads the records that the
+// index lacks. Update ends when the index is complete. A damaged index is emptied and
+// filled again.
 func (i Index) Update(ctx context.Context) error {
 	for {
 		behind, err := i.isBehind(ctx)
 		if err != nil || !behind {
 			return err
 		}
-		started := time.Now()
-		err = i.file.Write(ctx, addSome)
+		started, pause := time.Now(), time.Duration(1)
+		err = i.file.Write(ctx, func(tx *sqlite.Tx) error {
+			err := addSome(tx)
+			if tx.Contended() {
+				pause = contendedPause
+			}
+			return err
+		})
 		if sqlite.IsCorruptTable(err) {
 			err = i.file.Write(ctx, empty)
 		}
@@ -49,7 +61,7 @@ func (i Index) Update(ctx context.Context) error {
 			return err
 		}
 		select {
-		case <-time.After(time.Since(started)):
+		case <-time.After(pause * time.Since(started)):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -94,7 +106,11 @@ func empty(tx *sqlite.Tx) error {
 // large parts if rowids ascend. That is why the records of a type and an organisation come
 // in the order of their seqs.
 func addSome(tx *sqlite.Tx) error {
-	until := time.Now().Add(maxDuration)
+	duration := maxDuration
+	if tx.Contended() {
+		duration = maxContended
+	}
+	until := time.Now().Add(duration)
 	places, err := readNumbers(tx, "SELECT place FROM search_changes ORDER BY place LIMIT ?", maxRecords)
 	if err != nil {
 		return err
