@@ -300,6 +300,7 @@ func (w *writer) begin() error {
 		if err := w.reconnect(); err != nil {
 			return err
 		}
+		w.stale = false // runAgain begins again
 	}
 	w.shared = nil
 	if err := w.do("BEGIN IMMEDIATE"); err != nil {

@@ -289,6 +289,31 @@ func TestWriteRepeatable_Failures(t *testing.T) {
 	}
 }
 
+// TestWriteRepeatable_Reconnected runs the requests of a batch again after a new connection
+// was opened for it. They run on the same connection.
+func TestWriteRepeatable_Reconnected(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	d := openPath(t, path, time.Minute)
+	d.writer.stale = true
+	var used []*conn
+	request := func(name string, err error) func() {
+		return func() {
+			_ = d.WriteRepeatable(t.Context(), func(tx *Tx) error {
+				used = append(used, tx.writer.conn)
+				return errors.Join(insert(name)(tx), err)
+			})
+		}
+	}
+	d.batched(request("kept", nil), request("refused", errors.New("by the test")))
+	if len(used) != 4 || used[2] != used[0] {
+		t.Errorf("ran on the connections %v", used)
+	}
+	if diff := cmp.Diff(map[string]int{"kept": 1}, stored(t, path)); diff != "" {
+		t.Errorf("(-want +stored):\n%s", diff)
+	}
+}
+
 // TestWrite_SeenByReaders reads in another process. It sees a commit immediately, and
 // nothing of a transaction under way.
 func TestWrite_SeenByReaders(t *testing.T) {
