@@ -446,7 +446,7 @@ func (im *Import) newRows(records []Prepared) int {
 }
 
 // insertRows writes new records with one statement, and their events. It writes nothing
-// if one of them exists.
+// if one of them exists or is invalid.
 func (im *Import) insertRows(records []Prepared) (inserted bool, err error) {
 	r := storedResources[records[0].object]
 	if r.insertNew != nil {
@@ -476,7 +476,8 @@ func (im *Import) insertRows(records []Prepared) (inserted bool, err error) {
 }
 
 // insertTogether inserts rows with one statement and returns the last rowid; those of the
-// others precede it. It returns 0 and inserts nothing if one of the records exists.
+// others precede it. It returns 0 and inserts nothing if one of the records exists or is
+// invalid, so that they are written one by one.
 func (im *Import) insertTogether(records []Prepared) (last int64, err error) {
 	im.row = im.row[:0]
 	for i := range records {
@@ -484,8 +485,8 @@ func (im *Import) insertTogether(records []Prepared) (last int64, err error) {
 	}
 	last, err = im.tx.InsertRows(records[0].set.insertRows, im.row...)
 	clear(im.row)
-	if sqlite.IsUnique(err) {
-		return 0, nil
+	if err != nil && !sqlite.IsTransient(err) {
+		return 0, nil //nolint:nilerr // Put reports the error with its record
 	}
 	return last, StoreError(err)
 }

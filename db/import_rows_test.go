@@ -38,6 +38,12 @@ func TestImport_PutAll(t *testing.T) {
 			}, manyRecords(10, 130)),
 			statements: 1 + 1,
 		},
+		"refused by the table": {
+			then: slices.Concat(manyRecords(0, 10), []importedRecord{
+				{"risk", Record{"id": "refused", "risk_id": "refused", "description": "d", "title": nil, "severity": "NONE", "likelihood": "LIKELY", "financial_exposure_max": json.Number("1")}},
+			}, manyRecords(10, 130)),
+			statements: 1 + 1,
+		},
 		"a key result after its check-ins": {
 			then:       slices.Concat(manyRecords(0, 100), []importedRecord{{"kpi", Record{"code": "K-1", "current_value": json.Number("7"), "current_as_of": "2001-01-01T00:00:00.000Z"}}}),
 			statements: 1 + 1,

@@ -148,7 +148,7 @@ func prepareCheckin(p *Preparer, one *Prepared) error {
 }
 
 // insertCheckins writes new check-ins with one statement, and their events. It writes
-// nothing if one of them exists or has no key result.
+// nothing if one of them exists, is invalid or has no key result.
 func insertCheckins(im *Import, records []Prepared) (inserted bool, err error) {
 	tx := im.tx
 	ids := make([]string, len(records)) // of the key results
