@@ -78,6 +78,11 @@ func (d *DB) WriteRepeatable(ctx context.Context, by Actor, run func(*Tx) error)
 	return d.write(ctx, d.engine.WriteRepeatable, by, run, true)
 }
 
+// WriteAlone is Write in a transaction of its own, for a change that takes long.
+func (d *DB) WriteAlone(ctx context.Context, by Actor, run func(*Tx) error) error {
+	return d.write(ctx, d.engine.WriteAlone, by, run, true)
+}
+
 // Maintain runs a change that no caller of the service asked for. It needs no audit
 // event.
 func (d *DB) Maintain(ctx context.Context, run func(*Tx) error) error {

@@ -40,8 +40,8 @@ func (g *gathering) patience() time.Duration {
 func (w *writer) gather(batch int, left *time.Duration) bool {
 	g := &w.gathering
 	w.mutex.Lock()
-	found := len(w.waiting) > 0 && batch < maxBatch
-	g.wanted = !found && batch < g.expected && *left > 0
+	found := w.joining(batch) > 0
+	g.wanted = len(w.waiting) == 0 && batch < g.expected && *left > 0
 	wait := g.wanted
 	w.mutex.Unlock()
 	if !wait {

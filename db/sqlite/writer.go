@@ -37,6 +37,7 @@ type writeRequest struct {
 	ctx        context.Context
 	run        func(*Tx) error
 	repeatable bool     // run may be called again after a rollback
+	alone      bool     // no other request shares the transaction
 	commit     []func() // to be called after the commit
 	changed    bool     // run has changed rows
 	err        error
@@ -63,6 +64,12 @@ func (d *DB) Write(ctx context.Context, run func(*Tx) error) error {
 // with what it wrote before rolled back. It takes less time in a batch.
 func (d *DB) WriteRepeatable(ctx context.Context, run func(*Tx) error) error {
 	return d.writer.enter(&writeRequest{ctx: ctx, run: run, repeatable: true})
+}
+
+// WriteAlone is Write in a transaction of its own, for a function that takes long. Requests
+// before it do not wait for it, and no savepoint copies the pages that it changes.
+func (d *DB) WriteAlone(ctx context.Context, run func(*Tx) error) error {
+	return d.writer.enter(&writeRequest{ctx: ctx, run: run, alone: true})
 }
 
 // TraceWrites calls fn with each statement of the write transactions, before it
@@ -237,12 +244,24 @@ func (w *writer) finish(batch []*writeRequest) {
 	}
 }
 
-// take moves the waiting requests to a batch, at most maxBatch in all. The leader's is the
-// first.
+// joining returns how many of the waiting requests can join a batch of that size. The
+// caller holds the mutex.
+func (w *writer) joining(size int) int {
+	first := slices.IndexFunc(w.waiting, func(r *writeRequest) bool { return r.alone })
+	switch {
+	case first == 0 && size == 0:
+		return 1
+	case first < 0:
+		first = len(w.waiting)
+	}
+	return min(first, maxBatch-size)
+}
+
+// take moves the waiting requests that can join a batch to it. The leader's is the first.
 func (w *writer) take(batch []*writeRequest) []*writeRequest {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	n := min(len(w.waiting), maxBatch-len(batch))
+	n := w.joining(len(batch))
 	batch = append(batch, w.waiting[:n]...)
 	w.waiting = slices.Delete(w.waiting, 0, n)
 	return batch
@@ -270,7 +289,9 @@ func (w *writer) transact() []*writeRequest {
 		began := time.Now()
 		if err = w.commit(); err == nil {
 			committed = true
-			w.gathering.committed(len(batch), time.Since(began))
+			if !batch[0].alone { // its commit takes longer than others
+				w.gathering.committed(len(batch), time.Since(began))
+			}
 		}
 	}
 	if committed {
@@ -344,6 +365,9 @@ func (w *writer) runBatch(started time.Time) (batch []*writeRequest, err error) 
 		savepoint := savepoints && (frozen || !alone)
 		if err := w.runOne(r, savepoint); err != nil {
 			return batch, err
+		}
+		if r.alone {
+			return batch, nil
 		}
 		if savepoint || !r.failed() || !r.changed {
 			continue

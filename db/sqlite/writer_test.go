@@ -289,6 +289,47 @@ func TestWriteRepeatable_Failures(t *testing.T) {
 	}
 }
 
+// TestWriteAlone runs a long request between others. Those before it do not wait for it, and
+// those after it are not part of its transaction.
+func TestWriteAlone(t *testing.T) {
+	t.Parallel()
+	d := newFile(t)
+	before := d.WriteStats().Changes
+	first := make(chan struct{})
+	d.batched(
+		func() {
+			if err := add(t.Context(), d, "first"); err != nil {
+				t.Error(err)
+			}
+			close(first)
+		},
+		func() {
+			err := d.WriteAlone(t.Context(), func(tx *Tx) error {
+				select {
+				case <-first:
+				case <-time.After(10 * time.Second):
+					t.Error("the first request waits for the long one")
+				}
+				return insert("long")(tx)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		},
+		func() {
+			if err := add(t.Context(), d, "last"); err != nil {
+				t.Error(err)
+			}
+		},
+	)
+	if n := d.WriteStats().Changes.Counts[0] - before.Counts[0]; n != 3 {
+		t.Errorf("%d transactions of one request, want 3", n)
+	}
+	if diff := cmp.Diff(map[string]int{"first": 1, "long": 1, "last": 1}, stored(t, d.Path())); diff != "" {
+		t.Errorf("(-want +stored):\n%s", diff)
+	}
+}
+
 // TestWriteRepeatable_Reconnected runs the requests of a batch again after a new connection
 // was opened for it. They run on the same connection.
 func TestWriteRepeatable_Reconnected(t *testing.T) {

@@ -86,10 +86,13 @@ func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db
 	return im.report(), err
 }
 
-// check returns the first pass.
+// maxDecoders bounds the memory of the first pass on a machine with many cores.
+const maxDecoders = 8
+
+// check runs the first pass.
 func (im *importing) check(ctx context.Context) error {
 	im.progress.start(PhaseCheck)
-	err := decodeAll(ctx, runtime.GOMAXPROCS(0), im.read, (*entry).decode, func(entries []entry) error {
+	err := decodeAll(ctx, min(runtime.GOMAXPROCS(0), maxDecoders), im.read, (*entry).decode, func(entries []entry) error {
 		for i := range entries {
 			im.errs.add(&entries[i])
 		}
@@ -110,7 +113,7 @@ func (im *importing) write(ctx context.Context) error {
 		return im.errs.refusal()
 	}
 	im.progress.start(PhaseWrite)
-	err := im.store.Write(ctx, im.actor, func(tx *db.Tx) error {
+	err := im.store.WriteAlone(ctx, im.actor, func(tx *db.Tx) error {
 		im.into = tx.NewImport(db.ImportRules{
 			Reason: im.options.Reason, RequireReasons: im.options.RequireReasons,
 			Preview: im.preview != nil, OneEvent: im.options.OneEvent,
