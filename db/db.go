@@ -33,7 +33,8 @@ type Options struct {
 	Wait time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// NewID makes the ids of new rows; nil makes UUIDv7 from Now.
+	// NewID makes the ids of new rows; nil makes UUIDv7 from Now. An import calls it from
+	// two goroutines.
 	NewID func() string
 	// Random is the source of secrets; nil is crypto/rand.
 	Random io.Reader

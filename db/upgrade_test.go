@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,10 +90,10 @@ func schemaOf(t *testing.T, path string) map[string]int {
 // there is one.
 func keepVersion(t *testing.T) {
 	t.Helper()
-	ids := 0
+	var ids atomic.Int64
 	store, err := db.Open(t.Context(), db.Options{
 		Path: testkit.NewPath(t), Now: testkit.NewClock(testkit.Start).Now, Random: testkit.Zeros{},
-		NewID: func() string { ids++; return fmt.Sprintf("00000000-0000-7000-8000-%012d", ids) },
+		NewID: func() string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", ids.Add(1)) },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ type libraryError struct {
 	text string
 }
 
-// Error returns the same text as an error of the driver.
+// Error returns the text and the code, in the form of the driver's errors.
 func (e *libraryError) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.code) }
 
 // code returns SQLite's extended result code, or 0 if err is not an error of SQLite.

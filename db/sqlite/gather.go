@@ -8,7 +8,7 @@ import "time"
 // for at most half of the time that a commit takes. Most of that time is the sync. A client
 // that is alone never waits.
 type gathering struct {
-	expected int           // requests of the last commit
+	expected int           // requests of the last commit that others could join
 	commit   time.Duration // mean of recent commits
 	vain     int           // batches that do not wait after the last wait, which was in vain
 	skip     int           // how many of them are left

@@ -44,8 +44,7 @@ func (p *Pool) Row(ctx context.Context, query string, args ...any) Scanner {
 }
 
 // EachRaw calls fn for each row of a query like Each, and copies nothing. A text longer
-// than longest bytes is an ErrTooLong; 0 is no limit. The arguments are texts and numbers.
-// No context interrupts it.
+// than longest bytes is an ErrTooLong; 0 is no limit. No context interrupts it.
 func (p *Pool) EachRaw(ctx context.Context, longest int, fn func(RawRow) error, query string, args ...any) error {
 	return p.use(ctx, func(c *conn) error { return c.eachRaw(longest, fn, query, args) })
 }

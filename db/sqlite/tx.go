@@ -89,7 +89,7 @@ func (tx *Tx) Changed() int64 { return tx.changed }
 // request fails or if the file is frozen.
 func (tx *Tx) AfterCommit(fn func()) { tx.commit = append(tx.commit, fn) }
 
-// Contended reports whether a request waits for the next transaction.
+// Contended reports whether a request waits for the end of this one.
 func (tx *Tx) Contended() bool { return tx.writer.isContended() }
 
 // Share keeps a value for the later requests of the same transaction. It is dropped when a

@@ -224,7 +224,7 @@ func (w *writer) await(r *writeRequest) (leads bool, err error) {
 	return <-r.turn, nil // too late to leave: a batch has it, or it leads
 }
 
-// isContended reports whether a request waits for the next batch.
+// isContended reports whether a request waits that is not part of the batch yet.
 func (w *writer) isContended() bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
