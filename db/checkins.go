@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"govsvc/db/audit"
+	"govsvc/db/resource"
 )
 
 // Checkin is a recorded data point of a key result.
@@ -79,7 +80,7 @@ func (draft CheckinDraft) of(kpi *keyResult, now time.Time) (Checkin, error) {
 		Source: draft.Source, EvidenceRef: draft.EvidenceRef, Note: draft.Note,
 	}
 	if c.PeriodStart == "" {
-		c.PeriodStart = PeriodStart(kpi.frequency, now)
+		c.PeriodStart = resource.PeriodStart(kpi.frequency, now).Format(time.DateOnly)
 	}
 	var err error
 	c.Value, err = columnNumber("value", draft.Value)
@@ -215,22 +216,4 @@ func readCheckinsAt(tx *Tx, places map[checkinPlace]int) (map[checkinPlace]Check
 		CROSS JOIN json_each(kpi.value) period
 		CROSS JOIN kpi_checkins c ON c.kpi_seq = kpi.key AND c.period_start = period.value`, compact(asked))
 	return known, err
-}
-
-// PeriodStart returns the first day of the period that an instant is in. Weeks
-// start on Monday, quarters in January, April, July and October.
-func PeriodStart(frequency string, at time.Time) string {
-	at = at.UTC()
-	year, month, day := at.Date()
-	switch frequency {
-	case "weekly":
-		day -= (int(at.Weekday()) + 6) % 7
-	case "monthly":
-		day = 1
-	case "quarterly":
-		month, day = month-(month-1)%3, 1
-	case "annual":
-		month, day = time.January, 1
-	}
-	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 }

@@ -27,6 +27,10 @@ var Incident = register(Resource{
 	Searched:     []string{"incident_key", "title", "description", "affected_systems", "jurisdictions", "owner"},
 	SearchNumber: 7,
 
+	Attention: &Attention{
+		Task: "Notify the regulator", Due: "notification_deadline", Owner: "owner", Band: "severity",
+		Closed: []string{"closed"}, Required: "notification_required", Done: "notified_at", Days: monthAhead, First: true,
+	},
 	Page: &Page{
 		Order: 120, Title: "Incidents", List: "/incidents", Base: "/incidents",
 		Names:   []string{"title"},

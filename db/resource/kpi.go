@@ -21,6 +21,10 @@ var KPI = register(Resource{
 	Searched:     []string{"code", "statement", "metric_name", "unit"},
 	SearchNumber: 6,
 
+	Attention: &Attention{
+		// A value can be measured once its period has ended: not before the first day.
+		Task: "Add the check-in", Closed: []string{"draft", "achieved", "missed", "retired"}, Days: checkinDays - 1,
+	},
 	Page: &Page{
 		Order: 130, Title: "KPIs", List: "/kpis", Base: "/kpis",
 		Names:   []string{"metric_name", "code"},

@@ -25,6 +25,10 @@ var Milestone = register(Resource{
 	Searched:     []string{"milestone_key", "title", "phase", "owner_role"},
 	SearchNumber: 2,
 
+	Attention: &Attention{
+		Task: "Finish the milestone", Due: "target_date", Owner: "owner_role", Band: "rag_status",
+		Closed: []string{"completed", "cancelled"}, Days: monthAhead,
+	},
 	Page: &Page{
 		Order: 40, Title: "Roadmap", Tab: "Milestones", List: "/roadmap", Base: "/roadmap/milestones",
 		Names:     []string{"title", "milestone_key"},

@@ -23,6 +23,10 @@ var Obligation = register(Resource{
 	Searched:     []string{"obligation_key", "title", "regime_id", "regime_name", "jurisdiction", "owner_role"},
 	SearchNumber: 3,
 
+	Attention: &Attention{
+		Task: "Meet the obligation", Due: "target_date", Owner: "owner_role", Band: "priority_band",
+		Closed: []string{"compliant", "not_applicable"}, Days: monthAhead,
+	},
 	Page: &Page{
 		Order: 60, Title: "Compliance", Tab: "Obligations", List: "/compliance", Base: "/compliance/obligations",
 		Names:     []string{"title", "obligation_key"},

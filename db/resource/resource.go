@@ -67,6 +67,8 @@ type Resource struct {
 	// SearchNumber identifies the resource in the search index; 0 if the index does
 	// not hold it. The triggers of the migrations use the same numbers.
 	SearchNumber int64
+	// Attention says when a record needs attention; nil if none of them does.
+	Attention *Attention
 	// Page describes the dashboard's pages; nil if the resource has none.
 	Page *Page
 }

@@ -25,6 +25,10 @@ var Risk = register(Resource{
 	Searched:     []string{"risk_id", "title", "description", "owner_name", "dimension", "mitigation_action"},
 	SearchNumber: 1,
 
+	Attention: &Attention{
+		Task: "Finish the treatment", Due: "target_date", Owner: "owner_name", Band: "severity",
+		Closed: []string{"Mitigated", "Accepted", "Closed"}, Days: monthAhead,
+	},
 	Page: &Page{
 		Order: 20, Title: "Risks", List: "/risks", Base: "/risks",
 		Names:   []string{"title", "risk_id"},

@@ -22,6 +22,10 @@ var TalentGap = register(Resource{
 	Searched:     []string{"gap_key", "role_title", "function_area", "owner_role"},
 	SearchNumber: 5,
 
+	Attention: &Attention{
+		Task: "Fill the gap", Due: "target_date", Owner: "owner_role", Band: "priority_band",
+		Closed: []string{"filled", "deferred", "closed"}, Days: monthAhead,
+	},
 	Page: &Page{
 		Order: 100, Title: "Talent", Tab: "Gaps", List: "/talent", Base: "/talent/gaps",
 		Names:     []string{"role_title", "gap_key"},

@@ -24,6 +24,11 @@ var Vendor = register(Resource{
 	Searched:     []string{"vendor_key", "vendor_name", "category", "ai_role", "renewal_owner_role", "notes"},
 	SearchNumber: 4,
 
+	Attention: &Attention{
+		// A contract often ends only with a notice of some months.
+		Task: "Renew or end the contract", Due: "contract_end", Owner: "renewal_owner_role", Band: "initial_risk_band",
+		Closed: []string{"exited"}, Days: 90,
+	},
 	Page: &Page{
 		Order: 80, Title: "Vendors", Tab: "Inventory", List: "/vendors", Base: "/vendors/inventory",
 		Names:     []string{"vendor_name", "vendor_key"},

@@ -81,6 +81,32 @@ func TestResources_Members(t *testing.T) {
 
 // TestResources_Columns compares the columns in the descriptors with the types of the
 // members.
+// TestResources_Attention checks the members and the statuses of the rules for what
+// needs attention.
+func TestResources_Attention(t *testing.T) {
+	t.Parallel()
+	eachResource(t, func(t *testing.T, d *openapi.Document, r *resource.Resource) {
+		a := r.Attention
+		if a == nil {
+			return
+		}
+		fields := fieldsOf(d, r)
+		for _, member := range []string{a.Due, a.Owner, a.Band, a.Required, a.Done} {
+			if _, ok := fields[member]; !ok && member != "" {
+				t.Errorf("Attention has %q, which the document does not have", member)
+			}
+		}
+		for _, status := range a.Closed {
+			if !slices.Contains(fields["status"].Enum, status) {
+				t.Errorf("Closed has %q, which is no status", status)
+			}
+		}
+		if a.Task == "" || a.Days <= 0 || len(a.Closed) == 0 || r.Page == nil {
+			t.Errorf("got %+v, want a task, days, closed statuses and pages", a)
+		}
+	})
+}
+
 func TestResources_Columns(t *testing.T) {
 	t.Parallel()
 	// members that are not columns of the resource's own table
