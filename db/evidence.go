@@ -1,14 +1,11 @@
 package db
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"govsvc/db/audit"
 	"govsvc/db/sqlite"
@@ -146,41 +143,12 @@ func (e Evidence) Export(ctx context.Context, by Actor, id string, w io.Writer) 
 	if err != nil {
 		return pack.EvidencePack, err
 	}
-	query, from := "SELECT bytes FROM evidence_pieces WHERE upload_seq = ? AND number = ?", pack.upload
+	query, from := selectPiece, pack.upload
 	if pack.upload == 0 {
 		query, from = "SELECT bytes FROM evidence_chunks WHERE pack_seq = ? AND number = ?", pack.seq
 	}
-	written := int64(0)
-	for number := 0; written < pack.Size; number++ {
-		var chunk []byte
-		if err := e.db.engine.Bulk.Row(ctx, query, from, number).Scan(&chunk); err != nil {
-			return pack.EvidencePack, StoreError(err)
-		}
-		n, err := w.Write(chunk)
-		if err != nil {
-			return pack.EvidencePack, err
-		}
-		written += int64(n)
-	}
-	return pack.EvidencePack, nil
+	return pack.EvidencePack, e.db.writePieces(ctx, query, from, pack.Size, w)
 }
-
-// Bounds of the upload of a pack.
-const (
-	// pieceSize is the size in bytes of the pieces of an archive. Each piece is stored in
-	// a separate transaction.
-	pieceSize = 1 << 20
-	// pieceWait bounds how long a piece waits for its transaction while other writers
-	// keep the file busy.
-	pieceWait = time.Minute
-	// pauseLimit bounds the pause after a piece, which is as long as its transaction.
-	pauseLimit = 20 * time.Millisecond
-	// abandonedAfter is how long an upload may store nothing before SweepUploads removes
-	// it.
-	abandonedAfter = 10 * time.Minute
-	// piecesRemoved bounds the pieces that one transaction removes.
-	piecesRemoved = 8
-)
 
 // EventEvidencePackFiled is the event of evidence packs.
 const EventEvidencePackFiled = "evidence.pack_filed"
@@ -204,42 +172,18 @@ type packData struct {
 func (e Evidence) File(ctx context.Context, by Actor, pack *EvidencePack, manifest []byte, archive func(io.Writer) error) error {
 	sum := sha256.Sum256(manifest)
 	pack.ManifestSHA256 = hex.EncodeToString(sum[:])
-	upload := &evidenceUpload{ctx: ctx, db: e.db}
-	err := upload.begin()
-	if err == nil {
-		err = archive(upload)
-	}
-	if err == nil {
-		err = upload.flush()
-	}
-	if err == nil {
-		pack.Size = upload.size
-		err = upload.retry(func() error {
-			return e.db.Write(ctx, by, func(tx *Tx) error { return publishEvidence(tx, pack, string(manifest), upload) })
-		})
-	}
-	if err != nil && upload.seq != 0 {
-		// SweepUploads removes the upload if this fails.
-		err = errors.Join(err, e.removeUpload(context.WithoutCancel(ctx), upload.seq))
-	}
-	return err
+	return e.db.StoreFile(ctx, by, archive, func(tx *Tx, upload Upload) error {
+		pack.Size = upload.Size
+		return publishEvidence(tx, pack, string(manifest), upload)
+	})
 }
 
 // publishEvidence files a pack after its zip was stored.
-func publishEvidence(tx *Tx, pack *EvidencePack, manifest string, upload *evidenceUpload) error {
-	var pieces int
-	var size int64
-	err := tx.Row("SELECT count(*), coalesce(sum(length(bytes)), 0) FROM evidence_pieces WHERE upload_seq = ?", upload.seq).Scan(&pieces, &size)
-	if err != nil {
-		return StoreError(err)
-	}
-	if pieces != upload.number || size != upload.size {
-		return unavailable(errors.New("the pieces of the pack were removed before it was filed"))
-	}
-	_, err = tx.Insert(`INSERT INTO evidence_packs
+func publishEvidence(tx *Tx, pack *EvidencePack, manifest string, upload Upload) error {
+	_, err := tx.Insert(`INSERT INTO evidence_packs
 		(org_id, id, title, regime_id, item_count, manifest, manifest_sha256, filed_at, filed_by, upload_seq, size)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		tx.Org, pack.ID, pack.Title, pack.RegimeID, pack.ItemCount, manifest, pack.ManifestSHA256, pack.FiledAt, pack.FiledBy, upload.seq, size)
+		tx.Org, pack.ID, pack.Title, pack.RegimeID, pack.ItemCount, manifest, pack.ManifestSHA256, pack.FiledAt, pack.FiledBy, upload.Seq, upload.Size)
 	if err != nil {
 		return StoreError(err)
 	}
@@ -251,119 +195,4 @@ func publishEvidence(tx *Tx, pack *EvidencePack, manifest string, upload *eviden
 		return err
 	}
 	return tx.Enqueue(EventEvidencePackFiled, packData{pack.ID, pack.Title, pack.ItemCount, pack.ManifestSHA256, pack.FiledAt})
-}
-
-// evidenceUpload is a writer that stores in pieces.
-type evidenceUpload struct {
-	ctx    context.Context
-	db     *DB
-	seq    int64
-	number int
-	size   int64
-	buffer bytes.Buffer
-}
-
-func (u *evidenceUpload) begin() error {
-	return u.retry(func() error {
-		return u.db.Maintain(u.ctx, func(tx *Tx) (err error) {
-			u.seq, err = tx.Insert("INSERT INTO evidence_uploads (written_at) VALUES (?)", tx.At())
-			return StoreError(err)
-		})
-	})
-}
-
-func (u *evidenceUpload) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		n := min(len(rest), pieceSize-u.buffer.Len())
-		u.buffer.Write(rest[:n])
-		if rest = rest[n:]; u.buffer.Len() == pieceSize {
-			if err := u.flush(); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return len(p), nil
-}
-
-func (u *evidenceUpload) flush() error {
-	if u.buffer.Len() == 0 {
-		return nil
-	}
-	started := time.Now()
-	err := u.retry(func() error {
-		return u.db.Maintain(u.ctx, func(tx *Tx) error {
-			if _, err := tx.Exec("UPDATE evidence_uploads SET written_at = ? WHERE seq = ?", tx.At(), u.seq); err != nil {
-				return err
-			}
-			_, err := tx.Exec("INSERT INTO evidence_pieces (upload_seq, number, bytes) VALUES (?, ?, ?)", u.seq, u.number, u.buffer.Bytes())
-			return err
-		})
-	})
-	if err != nil {
-		return err
-	}
-	u.number++
-	u.size += int64(u.buffer.Len())
-	u.buffer.Reset()
-	// Another process that waits for the lock polls it.
-	select {
-	case <-time.After(min(time.Since(started), pauseLimit)):
-	case <-u.ctx.Done():
-	}
-	return nil
-}
-
-// retry repeats a transaction that timed out while other writers kept the file busy.
-func (u *evidenceUpload) retry(write func() error) error {
-	for until := time.Now().Add(pieceWait); ; {
-		err := write()
-		if !errors.Is(err, sqlite.ErrWriterBusy) && !sqlite.IsBusy(err) || time.Now().After(until) || u.ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
-// SweepUploads removes the pieces of packs that were not filed, for example by a process
-// that was killed.
-func (e Evidence) SweepUploads(ctx context.Context) error {
-	var left []int64
-	err := e.db.Each(ctx, func(row Scanner) error {
-		var seq int64
-		err := row.Scan(&seq)
-		left = append(left, seq)
-		return err
-	}, `SELECT seq FROM evidence_uploads u WHERE written_at < ?
-		AND NOT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = u.seq)`, Timestamp(e.db.Now().Add(-abandonedAfter)))
-	for _, seq := range left {
-		if err == nil {
-			err = e.removeUpload(ctx, seq)
-		}
-	}
-	return err
-}
-
-// removeUpload removes the pieces of a pack that was not filed, a few in each transaction,
-// and then the upload. It keeps the pieces of a filed pack.
-func (e Evidence) removeUpload(ctx context.Context, seq int64) error {
-	for {
-		gone := false
-		err := e.db.Maintain(ctx, func(tx *Tx) error {
-			var filed bool
-			if err := tx.Row("SELECT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = ?)", seq).Scan(&filed); err != nil || filed {
-				gone = filed
-				return StoreError(err)
-			}
-			removed, err := tx.Exec("DELETE FROM evidence_pieces WHERE upload_seq = ?1 AND number IN (SELECT number FROM evidence_pieces WHERE upload_seq = ?1 LIMIT ?2)",
-				seq, piecesRemoved)
-			if err != nil || removed > 0 {
-				return err
-			}
-			gone = true
-			_, err = tx.Exec("DELETE FROM evidence_uploads WHERE seq = ?", seq)
-			return err
-		})
-		if err != nil || gone {
-			return err
-		}
-	}
 }

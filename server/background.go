@@ -93,8 +93,8 @@ func (s *Server) sweep(ctx context.Context) {
 			s.Logger.Warn("removing expired sessions failed; it is tried again", "error", err)
 		}
 	}
-	if err := s.Store.Evidence.SweepUploads(ctx); err != nil && ctx.Err() == nil {
-		s.Logger.Warn("removing unfinished evidence packs failed; it is tried again", "error", err)
+	if err := s.Store.SweepUploads(ctx); err != nil && ctx.Err() == nil {
+		s.Logger.Warn("removing unfinished uploads failed; it is tried again", "error", err)
 	}
 	if _, err := s.Store.File.ReleaseFreeSpace(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("returning free space to the disk failed; it is tried again", "error", err)

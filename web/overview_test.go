@@ -25,7 +25,7 @@ func TestOverview(t *testing.T) {
 		"Optimization", "71.3", `<title id="score-title">Overall score: 47.8 at 27 Nov 2024, 71.3 at 7 Oct 2026.</title>`, // assessment
 		"54 of 116 applicable", "EU AI Act (Regulation (EU) 2024/1689): 16 compliant, 15 in progress, 5 at risk, 1 non compliant, 7 not started.",
 		"Claims agent sent settlement letters to former addresses", "51 days left", `data-now="2026-10-01T12:00:00.000Z"`,
-		"47.8\u00a0%, target 45\u00a0%", "0.81, target 0.85", "Import completed", "427 records", "Command line",
+		"47.8\u00a0%, target 45\u00a0%", "0.81, target 0.85", "Import completed", "459 records", "Command line",
 		"Caduveo Medical Evidence Ltd", "60 days",
 		"!No records yet", "!signed in", "!User created")
 	if low, high := strings.Index(r.body, "Lowest selection-rate"), strings.Index(r.body, "Triage proposals changed"); low < 0 || high < low {

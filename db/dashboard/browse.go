@@ -12,6 +12,7 @@ import (
 // BrowseQuery asks for a page of the dashboard's list of a resource.
 type BrowseQuery struct {
 	Filters      map[string][]string // by names of Resource.ListFilters: the record has one of the values
+	Archived     bool                // the archived records only; otherwise all others
 	UpdatedSince string              // a stored timestamp: rows created or changed at or after it
 	Words        []string            // each is in one of the record's texts, in either case
 	User         string              // runs one search at a time; "" has no such bound
@@ -58,7 +59,7 @@ func Browse(ctx context.Context, store *db.DB, org db.Organisation, object strin
 // light reports whether an index serves the query, so that its time does not grow
 // with the data. Other queries run as searches.
 func (b *browsing) light(q BrowseQuery) bool {
-	if len(q.Words) > 0 || q.Sort != "" || q.UpdatedSince != "" || len(q.Filters) > 1 {
+	if len(q.Words) > 0 || q.Sort != "" || q.Archived || q.UpdatedSince != "" || len(q.Filters) > 1 {
 		return false
 	}
 	for name, values := range q.Filters {

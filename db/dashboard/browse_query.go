@@ -50,6 +50,9 @@ func newBrowsing(store *db.DB, org db.Organisation, object string, q BrowseQuery
 	if b.List.Where != "" {
 		b.add(b.List.Where)
 	}
+	if r.Linked {
+		b.where += archivedCondition(r, q.Archived)
+	}
 	for _, name := range slices.Sorted(maps.Keys(q.Filters)) {
 		if err := b.filter(name, q.Filters[name]); err != nil {
 			return nil, err
@@ -62,6 +65,16 @@ func newBrowsing(store *db.DB, org db.Organisation, object string, q BrowseQuery
 		b.search(word)
 	}
 	return b, nil
+}
+
+// archivedCondition returns the condition on archived records. An organisation without any
+// needs one look for all rows.
+func archivedCondition(r *resource.Resource, only bool) string {
+	archived := "archived_records WHERE org_id = ?1 AND record_type = '" + r.Type + "'"
+	if only {
+		return " AND id IN (SELECT record_id FROM " + archived + ")"
+	}
+	return " AND (NOT EXISTS (SELECT 1 FROM " + archived + ") OR NOT EXISTS (SELECT 1 FROM " + archived + " AND record_id = " + r.Table + ".id))"
 }
 
 // add adds a condition. Each "?" of it is numbered, so that the statement may

@@ -15,7 +15,7 @@ var Incident = register(Resource{
 		Filters: map[string]string{"severity": "severity", "status": "status"},
 	},
 	Create: "createIncident", Update: "updateIncident",
-	Addable: true, Editable: true,
+	Addable: true, Editable: true, Linked: true,
 
 	Filters: []string{"incident_type"},
 	Sorts: []Sort{

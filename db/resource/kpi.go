@@ -20,6 +20,7 @@ var KPI = register(Resource{
 	},
 	Searched:     []string{"code", "statement", "metric_name", "unit"},
 	SearchNumber: 6,
+	Linked:       true,
 
 	Attention: &Attention{
 		// A value can be measured once its period has ended: not before the first day.

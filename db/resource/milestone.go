@@ -14,7 +14,7 @@ var Milestone = register(Resource{
 		Where:   "roadmap_id = (SELECT id FROM roadmaps r WHERE r.org_id = ?1 ORDER BY version_number DESC LIMIT 1)",
 		Filters: map[string]string{"status": "status"},
 	},
-	Addable: true, Editable: true,
+	Addable: true, Editable: true, Linked: true,
 
 	Filters: []string{"rag_status", "phase"},
 	Sorts: []Sort{

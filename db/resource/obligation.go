@@ -11,7 +11,7 @@ var Obligation = register(Resource{
 		Operation: "listObligations", Name: "obligations", OrderBy: "created_at", UpdatedSince: true,
 		Filters: map[string]string{"regime_id": "regime_id", "status": "status"},
 	},
-	Addable: true, Editable: true,
+	Addable: true, Editable: true, Linked: true,
 
 	Filters: []string{"priority_band", "jurisdiction"},
 	Sorts: []Sort{

@@ -56,6 +56,9 @@ type Resource struct {
 	// Addable and Editable report whether people add and edit records in the
 	// dashboard. Without an operation, the rules of an import apply.
 	Addable, Editable bool
+	// Linked reports whether people link records, comment on them, attach files to them
+	// and archive them in the dashboard.
+	Linked bool
 
 	// Filters lists the columns that the dashboard filters by, beside List.Filters.
 	// No index serves them.

@@ -16,7 +16,7 @@ func TestTypes(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"assessment", "risk", "signal", "roadmap", "milestone", "compliance_posture", "obligation",
-		"vendor_portfolio", "vendor", "talent_readiness", "talent_gap", "kpi", "kpi_checkin", "incident",
+		"vendor_portfolio", "vendor", "talent_readiness", "talent_gap", "kpi", "kpi_checkin", "incident", "link",
 	}
 	if diff := cmp.Diff(want, resource.Types()); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)

@@ -13,7 +13,7 @@ var Risk = register(Resource{
 		Filters: map[string]string{"severity": "severity", "status": "status"},
 	},
 	Create: "createRisk", Update: "updateRisk",
-	Addable: true, Editable: true,
+	Addable: true, Editable: true, Linked: true,
 
 	Filters: []string{"likelihood", "residual_severity"},
 	Sorts: []Sort{

@@ -21,6 +21,7 @@ var TalentGap = register(Resource{
 	},
 	Searched:     []string{"gap_key", "role_title", "function_area", "owner_role"},
 	SearchNumber: 5,
+	Linked:       true,
 
 	Attention: &Attention{
 		Task: "Fill the gap", Due: "target_date", Owner: "owner_role", Band: "priority_band",

@@ -12,7 +12,7 @@ var Vendor = register(Resource{
 		Filters: map[string]string{"status": "status"},
 	},
 	Create: "createVendor", Update: "updateVendor",
-	Addable: true, Editable: true,
+	Addable: true, Editable: true, Linked: true,
 
 	Filters: []string{"initial_risk_band", "initial_recommendation"},
 	Sorts: []Sort{

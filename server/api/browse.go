@@ -143,6 +143,11 @@ func (c *Caller) browseFilters(r *resource.Resource, given map[string]string, q 
 				return err
 			}
 			q.UpdatedSince = since
+		case name == ArchivedFilter:
+			if value != ArchivedOnly {
+				return invalid(name, name+" must be "+ArchivedOnly)
+			}
+			q.Archived = true
 		case filters[at].Values == nil:
 			if !utf8.ValidString(value) || utf8.RuneCountInString(value) > filterMost {
 				return invalid(name, fmt.Sprintf("%s must have at most %d characters", name, filterMost))

@@ -27,11 +27,22 @@ func Filters(document *openapi.Document, r *resource.Resource) []Filter {
 		}
 		filters = append(filters, made)
 	}
-	return append(filters, Filter{Name: updatedSince, Instant: true})
+	filters = append(filters, Filter{Name: updatedSince, Instant: true})
+	if r.Linked {
+		filters = append(filters, Filter{Name: ArchivedFilter, Values: []string{ArchivedOnly}})
+	}
+	return filters
 }
 
 // updatedSince is a filter of all lists of the dashboard.
 const updatedSince = "updated_since"
+
+// A list leaves archived records out unless its filter ArchivedFilter has the value
+// ArchivedOnly.
+const (
+	ArchivedFilter = "archived"
+	ArchivedOnly   = "only"
+)
 
 // Column is a member that a list of the dashboard shows.
 type Column struct {

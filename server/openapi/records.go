@@ -8,11 +8,14 @@ import (
 )
 
 // expandRecords turns x-records into component schemas. Each is a closed object
-// with the properties of a resource and further ones.
+// with the properties of a resource, if it names one, and further ones.
 func expandRecords(doc *yaml.Node) error {
 	schemas := child(doc, "components", "schemas")
 	for name, record := range pairs(child(doc, "x-records")) {
 		resource := child(schemas, text(record, "of"))
+		if resource == nil && child(record, "of") == nil {
+			resource = object("properties", object())
+		}
 		if resource == nil {
 			return fmt.Errorf("x-records: %s is of an unknown schema", name)
 		}

@@ -223,7 +223,7 @@ func TestCSV_TemplateIsEnough(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.put(anyRoadmap, anyKPI)
-	samples := map[string]string{"target_value": "1", "period_start": "2026-01-01", "value": "1", "key_result_code": "K", "build_buy_borrow": `"{""build"":1,""buy"":0,""borrow"":0}"`}
+	samples := map[string]string{"target_value": "1", "period_start": "2026-01-01", "value": "1", "key_result_code": "K", "other_type": "kpi", "build_buy_borrow": `"{""build"":1,""buy"":0,""borrow"":0}"`}
 	for _, object := range resource.Types() {
 		columns := transfer.Template(testkit.Document(t), object)
 		cells := make([]string, len(columns))

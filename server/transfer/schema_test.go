@@ -25,11 +25,13 @@ func TestSchemas_FitTables(t *testing.T) {
 		"kpi_checkin": {"key_result_code", "key_result_id"}, // finds the key result; ignored
 		"incident":    {"timeline"},                         // is stored in a separate table
 		"risk":        {"severity_change_reason"},           // becomes evidence
+		"link":        {"record_key", "other_key"},          // become record_id and other_id
 	}
 	// Columns that only the store uses.
 	own := map[string][]string{
 		"risk":   {"untreated_baseline"}, // set when the risk enters the register
 		"signal": {"current"},            // marks the latest value
+		"link":   {"record_id", "other_id"},
 	}
 	for _, object := range resource.Types() {
 		kept := slices.DeleteFunc(s.RecordMembers(resource.Find(object)), func(member string) bool { return slices.Contains(own[object], member) })
@@ -52,6 +54,7 @@ func TestSchemas_FitKeys(t *testing.T) {
 		"vendor_portfolio": {"version_number"}, "vendor": {"vendor_key"},
 		"talent_readiness": {"version_number"}, "talent_gap": {"gap_key"},
 		"kpi": {"code"}, "kpi_checkin": {"key_result_code", "period_start"}, "incident": {"id", "incident_key"},
+		"link": {"record_type", "record_key", "other_type", "other_key"},
 	}
 	got := map[string][]string{}
 	for _, object := range testkit.Document(t).RecordTypes() {

@@ -82,12 +82,12 @@ func TestEvidence_FileLeavesNothing(t *testing.T) {
 		`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
 			INSERT INTO evidence_pieces (upload_seq, number, bytes) SELECT seq, i, x'00' FROM evidence_uploads, n
 			WHERE seq NOT IN (SELECT upload_seq FROM evidence_packs)`)
-	must(t, store.Evidence.SweepUploads(t.Context()))
+	must(t, store.SweepUploads(t.Context()))
 	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 2 || pieces != 21 {
 		t.Errorf("got %d packs, %d uploads, %d pieces", packs, uploads, pieces)
 	}
 	clock.Advance(time.Hour)
-	must(t, store.Evidence.SweepUploads(t.Context()))
+	must(t, store.SweepUploads(t.Context()))
 	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 1 || pieces != 1 {
 		t.Errorf("later: got %d packs, %d uploads, %d pieces", packs, uploads, pieces)
 	}
@@ -106,7 +106,7 @@ func TestEvidence_FileWithoutPieces(t *testing.T) {
 		testkit.ExecSQL(t, path, "DELETE FROM evidence_pieces WHERE number = 0")
 		return err
 	})
-	if !db.Is(err, db.Unavailable) || !strings.Contains(err.Error(), "were removed before it was filed") {
+	if !db.Is(err, db.Unavailable) || !strings.Contains(err.Error(), "were removed before it was complete") {
 		t.Errorf("got %v", err)
 	}
 	if packs, _, _ := packRows(t, path); packs != 0 {
