@@ -37,6 +37,25 @@ func (tx *Tx) Update(of *resource.Resource, id string, record Record) (Object, e
 	return created(r.update(tx, r, id, record))
 }
 
+// ErrChanged refuses a change of a record that has changed since it was read.
+var ErrChanged = &Error{Code: Conflict, Message: "this record has just been changed; try again"}
+
+// CheckUnchanged returns ErrChanged if a record has changed since it was read with an
+// updated_at.
+func (tx *Tx) CheckUnchanged(of *resource.Resource, id, updatedAt string) error {
+	var present string
+	err := tx.Row("SELECT updated_at FROM "+of.Table+" WHERE org_id = ? AND id = ?", tx.Org, id).Scan(&present)
+	if none, err := Absent(err); none {
+		return nil // Update reports it
+	} else if err != nil {
+		return StoreError(err)
+	}
+	if present != updatedAt {
+		return ErrChanged
+	}
+	return nil
+}
+
 // createRecord implements Create for resources without an operation of their own.
 func createRecord(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	if r.normalize != nil {

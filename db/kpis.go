@@ -21,6 +21,7 @@ func init() {
 			}
 			return Record{"objective_id": objectiveOf(record["code"].(string))}
 		},
+		update: updateKPI,
 	}
 }
 
@@ -56,6 +57,18 @@ func keepLatestPeriod(tx *Tx, record Record) error {
 		delete(record, "current_as_of")
 	}
 	return nil
+}
+
+// updateKPI changes a key result. As in an import, its check-ins determine its current
+// value.
+func updateKPI(tx *Tx, r *storedResource, id string, record Record) (storedRow, error) {
+	return updateWith(tx, r, id, nil, func(before storedRow) (Record, error) {
+		if err := keepMember(record, before, "code"); err != nil {
+			return nil, err
+		}
+		record["code"] = before.value("code")
+		return record, keepLatestPeriod(tx, record)
+	})
 }
 
 var kpiCheckins = stored(resource.KPICheckin)

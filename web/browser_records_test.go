@@ -5,12 +5,14 @@ package web_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 )
 
 // TestBrowserRisk adds a risk and lowers its severity. Without a reason the form shows
@@ -38,14 +40,54 @@ func TestBrowserRisk(t *testing.T) {
 	b.fill("Severity", "MEDIUM")
 	b.pressFor("Save changes", 422)
 	b.expect("Rating justification is required")
+	if focus := evaluate[string](b, "document.activeElement.className"); !strings.Contains(focus, "form-errors") {
+		t.Errorf("the focus is on %q, want the summary of the errors", focus)
+	}
+	b.toggle("Rating justification is required, with at least 20 characters: this change lowers or clears a severity or a likelihood, or closes, accepts or mitigates a CRITICAL risk.")
 	if focus := evaluate[string](b, "document.activeElement.name"); focus != "severity_change_reason" {
-		t.Errorf("the focus is on %q, want the field with the error", focus)
+		t.Errorf("the focus is on %q, want the field of the link", focus)
 	}
 	b.checkPage("risk-lowered-refused")
 	b.fill("Rating justification", "Consent is now asked for before each training run.")
 	b.press("Save changes")
 	b.expect("The changes have been saved.", "Rating justification", "Severity critical → medium", "Consent is now asked for")
 	b.checkPage("risk-lowered")
+}
+
+// TestBrowserForms opens the forms of all resources, adds a row, and solves a conflict of
+// two editors.
+func TestBrowserForms(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Editor)
+	for _, res := range resource.Pages() {
+		b.checkStatus(res.Page.Base+"/new", 200)
+		b.checkPage(res.Type + "-add")
+		b.checkStatus(h.pathOf(res.Page.Base, res.Type, "")+"/edit", 200)
+		b.checkPage(res.Type + "-edit")
+	}
+	b.open("/roadmap/versions/new")
+	b.fill("Phase", "Settle")
+	b.pressFor("Add row to Phases", 200)
+	if focus := evaluate[string](b, "document.activeElement.name"); focus != "phases.1.phase" {
+		t.Errorf("the focus is on %q, want the new row", focus)
+	}
+	b.call(chromedp.SendKeys(chromedp.CSS(`[name="phases.1.phase"]`), "Embed\r")) // Enter saves the form
+	b.call(chromedp.WaitVisible(chromedp.CSS(".form-errors")))
+	b.expect("Fix 2 fields", "Phase 1: Objective is required.", "Phase 2: Objective is required.")
+	b.checkPage("roadmap-add-refused")
+
+	at := h.pathOf("/risks", "risk", "RISK-0040")
+	b.open(at + "/edit")
+	h.as(auth.Admin).post(at, "owner_name", "Head of Claims")
+	b.fill("Owner", "Claims board")
+	b.fill("Title", "Letters reach former addresses")
+	b.pressFor("Save changes", 409)
+	b.expect("This record has changed since you opened the form", "admin changed this field", "Claims board", "Head of Claims")
+	b.checkPage("risk-conflict")
+	b.toggle("Your value")
+	b.pressFor("Save changes", 200)
+	b.expect("The changes have been saved.", "Claims board", "Letters reach former addresses")
 }
 
 // TestBrowserImport imports a file with errors, and then one without errors.

@@ -71,6 +71,66 @@ func TestRecordForm_Adds(t *testing.T) {
 			wants: []string{`id="f-priority_band-error"`, `id="f-regime_id-error"`},
 			page:  []string{"Penalties are known", "In progress"},
 		},
+		{
+			base: "/roadmap/versions", object: "roadmap", words: "Third version",
+			good: []string{
+				"version_number", "3", "generated_at", "2026-10-01T08:30", "executive_summary", "Third version",
+				"phases", "rows", "phases.0.phase", "Settle", "phases.0.objective", "Line one\r\nline two", "phases.1.phase", "", "phases.1.objective", "",
+				"framework_blend", "rows", "framework_blend.0.name", "NIST AI RMF", "framework_blend.0.value", "0.6",
+			},
+			bad: []string{"version_number", "three", "phases.0.objective", "", "framework_blend.0.value", "much"},
+			wants: []string{
+				`id="f-version_number-error">Version must be a whole number of at least 0.`, `id="f-phases.0.objective-error">Objective is required.`,
+				`href="#f-phases.0.objective">Phase 1: Objective is required.`, `id="f-framework_blend.0.value-error">Weight, from 0 to 1 must be a number from 0 to 1.`,
+				`value="NIST AI RMF"`, "Fix 3 fields", "!phases[0]", "!version_number must",
+			},
+			page: []string{"Roadmap, version 3", "Settle", "NIST AI RMF", "60\u00a0%"},
+		},
+		{
+			base: "/compliance/postures", object: "compliance_posture", words: "All in order",
+			good: []string{
+				"version_number", "9", "overall_posture", "COMPLIANT", "generated_at", "2026-10-01T08:30", "executive_summary", "All in order",
+				"primary_jurisdictions", "EU\r\nDK", "regimes", "rows", "regimes.0.regime_id", "gdpr", "regimes.0.posture", "COMPLIANT", "regimes.0.open_obligations", "3",
+			},
+			bad:   []string{"overall_posture", "", "regimes.0.open_obligations", "few"},
+			wants: []string{`id="f-overall_posture-error">Posture is required.`, `id="f-regimes.0.open_obligations-error">Open obligations must be a whole number`},
+			page:  []string{"Compliance posture, version 9", "EU, DK", "gdpr"},
+		},
+		{
+			base: "/vendors/portfolio", object: "vendor_portfolio", words: "Few vendors",
+			good: []string{
+				"version_number", "9", "portfolio_posture", "WATCH", "generated_at", "2026-10-01T08:30", "executive_summary", "Few vendors",
+				"cross_vendor_risks", "rows", "cross_vendor_risks.0.text", "One region; one model",
+				"recommended_actions", "rows", "recommended_actions.0.action", "Test the exit", "recommended_actions.0.priority", "HIGH",
+			},
+			bad:   []string{"executive_summary", "", "recommended_actions.0.action", ""},
+			wants: []string{`id="f-recommended_actions.0.action-error">Action is required.`},
+			page:  []string{"One region; one model", "Test the exit"},
+		},
+		{
+			base: "/talent/readiness", object: "talent_readiness", words: "Enough people",
+			good: []string{
+				"version_number", "9", "overall_readiness", "READY", "generated_at", "2026-10-01T08:30", "executive_summary", "Enough people",
+				"build_buy_borrow", "rows", "build_buy_borrow.0.build", "0.5", "build_buy_borrow.0.buy", "0.3", "build_buy_borrow.0.borrow", "0.2",
+			},
+			bad:   []string{"overall_readiness", "", "build_buy_borrow.0.borrow", ""},
+			wants: []string{`id="f-build_buy_borrow.0.borrow-error">Borrow is required.`, `value="0.5"`, "!Add row"},
+			page:  []string{"Enough people", "50\u00a0%"},
+		},
+		{
+			base: "/talent/gaps", object: "talent_gap", words: "red-teamer",
+			good:  []string{"gap_key", "red-teamer", "role_title", "Red teamer", "function_area", "Security", "headcount_needed", "2", "priority_band", "HIGH", "recommended_path", "borrow", "status", "open"},
+			bad:   []string{"headcount_needed", "two", "recommended_path", "steal"},
+			wants: []string{`id="f-headcount_needed-error">People must be a whole number`, `id="f-recommended_path-error">Path must be one of the choices.`},
+			page:  []string{"Red teamer", "Security"},
+		},
+		{
+			base: "/kpis", object: "kpi", words: "KR-NEW-01",
+			good:  []string{"code", "KR-NEW-01", "metric_name", "Models validated", "statement", "Each model is validated.", "unit", "%", "direction", "increase", "target_value", "90", "measurement_frequency", "monthly", "status", "active"},
+			bad:   []string{"target_value", "", "unit", ""},
+			wants: []string{`id="f-target_value-error">Target is required.`, `id="f-unit-error">Unit is required.`},
+			page:  []string{"Models validated", "90\u00a0%", "No check-ins yet"},
+		},
 	} {
 		t.Run(test.object, func(*testing.T) {
 			c := h.as(auth.Editor)
@@ -125,6 +185,15 @@ func TestRecordForm_Changes(t *testing.T) {
 		{"/vendors/inventory", "vendor", "norrhav-cloud", []string{"contract_end", "", "notes", "Under review."}, []string{"Under review.", "cleared"}},
 		{"/incidents", "incident", "chatbot", []string{"status", "post_review"}, []string{"Post review"}},
 		{"/risks", "risk", "RISK-0001", []string{"owner_name", "Chief Risk Officer"}, []string{"Chief Risk Officer", "<del>Head of AI Governance</del>", "Updated"}},
+		{"/risks", "risk", "RISK-0002", []string{"description", "Described anew.", "financial_exposure_max", "250000", "dimension", "DATA"}, []string{"Described anew.", "250,000", "Updated"}},
+		{"/vendors/inventory", "vendor", "norrhav-cloud", []string{"vendor_name", "Norrhav"}, []string{"<h1>Norrhav</h1>"}},
+		{"/incidents", "incident", "chatbot", []string{"notified_at", "2026-09-02T10:00"}, []string{"2 Sep 2026"}},
+		{"/assessments", "assessment", "3.3", []string{"verdict", "CRISIS", "frameworks_applied", "A\r\nB"}, []string{"Crisis", "A, B"}},
+		{"/roadmap/versions", "roadmap", "three plain things", []string{"phases", "rows", "phases.0.phase", "Only", "phases.0.objective", "One"}, []string{"Only"}},
+		{"/vendors/portfolio", "vendor_portfolio", "First view", []string{"portfolio_posture", "CRITICAL"}, []string{"Critical"}},
+		{"/talent/readiness", "talent_readiness", "good models", []string{"overall_readiness", "READY"}, []string{"Ready"}},
+		{"/talent/gaps", "talent_gap", "conformity", []string{"status", "filled"}, []string{"Filled"}},
+		{"/kpis", "kpi", "KR-LIT-01", []string{"target_value", "99.5", "status", "achieved"}, []string{"Target 99.5", "Achieved"}},
 	} {
 		at := h.pathOf(test.base, test.object, test.words)
 		before := h.find(test.object, test.words)
@@ -138,8 +207,6 @@ func TestRecordForm_Changes(t *testing.T) {
 	}
 	c.expect(c.get("/risks/0190d6a1-0000-7000-8000-000000000000/edit"), 404)
 	c.expect(c.post("/risks/0190d6a1-0000-7000-8000-000000000000", "title", "x"), 404)
-	kpi := h.pathOf("/kpis", "kpi", "KR-INV-01")
-	c.expect(c.post(kpi, "status", "retired"), 405)
 }
 
 // TestRecordForm_LoweredRiskNeedsReason checks that a lower rating requires a reason,
@@ -178,6 +245,77 @@ func TestRecordForm_TwoEditors(t *testing.T) {
 	if risk["owner_name"] != "The other one" || risk["title"] != "Letters go astray" {
 		t.Errorf("%v", risk)
 	}
+}
+
+// TestRecordForm_Conflict checks that a field that two editors change is not overwritten.
+// The second one sees both values and chooses, and keeps what was typed.
+func TestRecordForm_Conflict(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	one, two := h.as(auth.Editor), h.as(auth.Admin)
+	at := h.pathOf("/risks", "risk", "RISK-0040")
+	owner := func() string { return text(h.find("risk", "RISK-0040")["owner_name"]) }
+	form := one.get(at + "/edit")
+	two.follow(two.post(at, "owner_name", "The other one"), at)
+	asked := one.post(at, append(hiddenFields(form.body), "owner_name", "Mine", "title", "Typed title")...)
+	one.expect(asked, 409, "has changed since you opened the form", `href="#keep-owner_name">Owner: choose a value`,
+		"admin changed this field", ">Mine</span>", ">The other one</span>", `value="Typed title"`, `name="keep-owner_name" value="mine"`, "!keep-title", "autofocus")
+	if owner() != "The other one" {
+		t.Errorf("the owner is %q before a choice", owner())
+	}
+	sent := append(hiddenFields(asked.body), "owner_name", "Mine", "title", "Typed title")
+	one.expect(one.post(at, sent...), 409, "choose a value") // still no choice
+
+	two.follow(two.post(at, "owner_name", "A third one"), at) // a choice counts for the value that was shown
+	again := one.post(at, append(sent, "keep-owner_name", "mine")...)
+	one.expect(again, 409, ">A third one</span>", "!checked")
+	one.follow(one.post(at, append(hiddenFields(again.body), "owner_name", "Mine", "title", "Typed title", "keep-owner_name", "theirs")...), at)
+	risk := h.find("risk", "RISK-0040")
+	if owner() != "A third one" || risk["title"] != "Typed title" {
+		t.Errorf("kept the saved value: %v", risk)
+	}
+	form = one.get(at + "/edit")
+	two.follow(two.post(at, "owner_name", "Theirs"), at)
+	asked = one.post(at, append(hiddenFields(form.body), "owner_name", "Mine")...)
+	one.expect(one.post(at, append(hiddenFields(asked.body), "owner_name", "Mine", "severity", "", "keep-owner_name", "mine")...), 422,
+		`id="f-severity-error"`, `value="mine" required checked`) // another error keeps the choice
+	one.follow(one.post(at, append(hiddenFields(asked.body), "owner_name", "Mine", "keep-owner_name", "mine")...), at)
+	if owner() != "Mine" {
+		t.Errorf("the owner is %q, want Mine", owner())
+	}
+	version := h.pathOf("/roadmap/versions", "roadmap", "three plain things") // a member with rows
+	form = one.get(version + "/edit")
+	two.follow(two.post(version, "phases", "rows", "phases.0.phase", "Theirs", "phases.0.objective", "O"), version)
+	one.expect(one.post(version, append(hiddenFields(form.body), "phases", "rows", "phases.0.phase", "Mine", "phases.0.objective", "O")...), 409, "Theirs\nO", "Mine\nO")
+}
+
+// TestRecordForm_AddRow checks the button that adds a row to a list of a record.
+func TestRecordForm_AddRow(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	c.expect(c.get("/roadmap/versions/new"), 200, `id="f-phases.0.phase"`, "!phases.1.phase", `name="version_number" type="text" value="3"`, `value="phases">Add row`)
+	c.expect(c.post("/roadmap/versions", "add-row", "phases", "phases", "rows", "phases.0.phase", "Settle"), 200,
+		`value="Settle"`, `id="f-phases.1.phase"`, "!f-phases.2.phase", "!form-errors")
+	at := h.pathOf("/roadmap/versions", "roadmap", "three plain things")
+	form := c.get(at + "/edit")
+	c.expect(form, 200, "Foundation", `id="f-phases.2.phase"`, "!f-phases.3.phase", "<details")
+	c.expect(c.post(at, append(hiddenFields(form.body), "add-row", "phases")...), 200, "Foundation", `id="f-phases.3.phase"`)
+	c.expect(c.post(at, append(hiddenFields(form.body), "add-row", "generated_at")...), 303) // not a list: nothing was changed
+}
+
+// TestRecordForm_Labels checks that messages speak of labels, not of members.
+func TestRecordForm_Labels(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	risk := h.pathOf("/risks", "risk", "RISK-0040")
+	c.expect(c.post(risk, "severity", "LOW"), 422, ">Rating justification is required, with at least 20 characters", "!>severity_change_reason")
+	c.expect(c.post("/vendors/inventory", "vendor_key", "norrhav-cloud", "vendor_name", "N", "category", "C", "initial_risk_band", "LOW"), 422,
+		`href="#f-vendor_key">Another vendor already has this value.`)
+	c.expect(c.post("/signals", "signal_type", "s", "module_id", "m", "as_of", "soon"), 422, "As of must be a date and a time, such as 2026-09-12T08:30.", "!RFC")
+	kpi := h.pathOf("/kpis", "kpi", "KR-INV-01")
+	c.expect(c.post(kpi+"/checkins", "value", "1", "period_start", "soon"), 422, "Period from must be a date, such as 2026-09-12.")
 }
 
 // TestNotification checks that a notification stops the deadline of an incident.

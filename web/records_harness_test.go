@@ -60,7 +60,7 @@ func (h *harness) pathOf(base, object, words string) string {
 
 // hiddenFields returns the names and values of a form's hidden fields.
 func hiddenFields(page string) (pairs []string) {
-	for _, match := range regexp.MustCompile(`<input type="hidden" name="(was-[^"]*)" value="([^"]*)">`).FindAllStringSubmatch(page, -1) {
+	for _, match := range regexp.MustCompile(`<input type="hidden" name="(was-[^"]*|conflict)" value="([^"]*)">`).FindAllStringSubmatch(page, -1) {
 		pairs = append(pairs, match[1], match[2])
 	}
 	return pairs

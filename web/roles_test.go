@@ -18,10 +18,16 @@ var pagesOf = map[auth.Permission][]string{
 	auth.WriteRecords: {
 		"/evidence/new", "POST /evidence", "/import", "POST /import", "/import/{ticket}", "POST /import/{ticket}", "/import/templates/{file}",
 		"/incidents/{id}/notification", "POST /incidents/{id}/notification", "/kpis/{id}/checkins/new", "POST /kpis/{id}/checkins",
-		"/assessments/new", "POST /assessments", "/signals/new", "POST /signals", "/signals/{id}/edit", "POST /signals/{id}",
+		"/assessments/new", "POST /assessments", "/assessments/{id}/edit", "POST /assessments/{id}", "/signals/new", "POST /signals", "/signals/{id}/edit", "POST /signals/{id}",
 		"/roadmap/milestones/new", "POST /roadmap/milestones", "/roadmap/milestones/{id}/edit", "POST /roadmap/milestones/{id}",
 		"/compliance/obligations/new", "POST /compliance/obligations", "/compliance/obligations/{id}/edit", "POST /compliance/obligations/{id}",
 		"/risks/new", "POST /risks", "/risks/{id}/edit", "POST /risks/{id}", "/incidents/new", "POST /incidents", "/incidents/{id}/edit", "POST /incidents/{id}",
+		"/roadmap/versions/new", "POST /roadmap/versions", "/roadmap/versions/{id}/edit", "POST /roadmap/versions/{id}",
+		"/compliance/postures/new", "POST /compliance/postures", "/compliance/postures/{id}/edit", "POST /compliance/postures/{id}",
+		"/vendors/portfolio/new", "POST /vendors/portfolio", "/vendors/portfolio/{id}/edit", "POST /vendors/portfolio/{id}",
+		"/talent/gaps/new", "POST /talent/gaps", "/talent/gaps/{id}/edit", "POST /talent/gaps/{id}",
+		"/talent/readiness/new", "POST /talent/readiness", "/talent/readiness/{id}/edit", "POST /talent/readiness/{id}",
+		"/kpis/new", "POST /kpis", "/kpis/{id}/edit", "POST /kpis/{id}",
 		"/vendors/inventory/new", "POST /vendors/inventory", "/vendors/inventory/{id}/edit", "POST /vendors/inventory/{id}",
 	},
 	auth.ReadOversight: {

@@ -11,7 +11,7 @@ var Assessment = register(Resource{
 
 	List:    List{Operation: "listScores", Name: "scores", OrderBy: "completed_at", UpdatedSince: true},
 	Current: Current{Operation: "getScorecard", Object: "scorecard", Column: "scorecard"},
-	Addable: true,
+	Addable: true, Editable: true,
 
 	Filters: []string{"verdict"},
 	Sorts: []Sort{

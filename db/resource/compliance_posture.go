@@ -12,6 +12,7 @@ var CompliancePosture = register(Resource{
 
 	List:    List{Name: "compliance_postures", OrderBy: "version_number"},
 	Current: Current{Operation: "getCompliance", Object: "compliance_posture", Column: "resource"},
+	Addable: true, Editable: true,
 
 	Sorts: []Sort{
 		byStored("version_number"), byTime("generated_at"),
@@ -23,7 +24,7 @@ var CompliancePosture = register(Resource{
 		Order: 70, Title: "Compliance", Tab: "Postures", List: "/compliance/postures", Base: "/compliance/postures",
 		Names:   []string{"version_number"},
 		Columns: []string{"version_number", "overall_posture", "generated_at", "executive_summary"},
-		Empty:   "A posture summarises the compliance with each regime. Import a file with one.",
+		Empty:   "A posture summarises the compliance with each regime. Add one, or import a file of them.",
 		State:   "overall_posture",
 	},
 })

@@ -12,6 +12,7 @@ var KPI = register(Resource{
 		Operation: "listKpis", Name: "kpis", OrderBy: "created_at", UpdatedSince: true,
 		Filters: map[string]string{"code": "code", "status": "status"},
 	},
+	Addable: true, Editable: true,
 
 	Filters: []string{"direction", "measurement_frequency"},
 	Sorts: []Sort{
@@ -30,6 +31,6 @@ var KPI = register(Resource{
 		Order: 130, Title: "KPIs", List: "/kpis", Base: "/kpis",
 		Names:   []string{"metric_name", "code"},
 		Columns: []string{"metric_name", "direction", "current_value", "target_value", "current_as_of", "status"},
-		Empty:   "A KPI is a key result with a target, followed by check-ins. Import a file of them.",
+		Empty:   "A KPI is a key result with a target, followed by check-ins. Add one, or import a file of them.",
 	},
 })

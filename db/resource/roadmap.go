@@ -11,6 +11,7 @@ var Roadmap = register(Resource{
 
 	List:    List{Name: "roadmaps", OrderBy: "version_number"},
 	Current: Current{Operation: "getRoadmap", Object: "roadmap", Column: "resource"},
+	Addable: true, Editable: true,
 
 	Sorts:    []Sort{byStored("version_number"), byTime("generated_at"), byNumber("milestones_count")},
 	Searched: []string{"executive_summary", "phases"},
@@ -19,6 +20,6 @@ var Roadmap = register(Resource{
 		Order: 50, Title: "Roadmap", Tab: "Versions", List: "/roadmap/versions", Base: "/roadmap/versions",
 		Names:   []string{"version_number"},
 		Columns: []string{"version_number", "generated_at", "milestones_count", "executive_summary"},
-		Empty:   "A roadmap says in which steps AI governance is built up. Import a file with one.",
+		Empty:   "A roadmap says in which steps AI governance is built up. Add one, or import a file of them.",
 	},
 })

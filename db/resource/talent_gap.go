@@ -11,6 +11,7 @@ var TalentGap = register(Resource{
 		Operation: "listTalentGaps", Name: "talent_gaps", OrderBy: "created_at", UpdatedSince: true,
 		Filters: map[string]string{"status": "status"},
 	},
+	Addable: true, Editable: true,
 
 	Filters: []string{"priority_band", "recommended_path"},
 	Sorts: []Sort{
@@ -31,7 +32,7 @@ var TalentGap = register(Resource{
 		Order: 100, Title: "Talent", Tab: "Gaps", List: "/talent", Base: "/talent/gaps",
 		Names:     []string{"role_title", "gap_key"},
 		Columns:   []string{"role_title", "function_area", "headcount_needed", "priority_band", "recommended_path", "status", "target_date"},
-		Empty:     "A gap is a role that AI governance needs and lacks. Import a file of them.",
+		Empty:     "A gap is a role that AI governance needs and lacks. Add one, or import a file of them.",
 		VersionOf: TalentReadiness,
 	},
 })

@@ -12,6 +12,7 @@ var TalentReadiness = register(Resource{
 
 	List:    List{Name: "talent_readiness", OrderBy: "version_number"},
 	Current: Current{Operation: "getTalentReadiness", Object: "talent_readiness", Column: "resource"},
+	Addable: true, Editable: true,
 
 	Sorts: []Sort{
 		byStored("version_number"), byTime("generated_at"),
@@ -23,7 +24,7 @@ var TalentReadiness = register(Resource{
 		Order: 110, Title: "Talent", Tab: "Readiness", List: "/talent/readiness", Base: "/talent/readiness",
 		Names:   []string{"version_number"},
 		Columns: []string{"version_number", "overall_readiness", "generated_at", "executive_summary"},
-		Empty:   "Readiness summarises whether the organisation has the people for its plans. Import a file with one.",
+		Empty:   "Readiness summarises whether the organisation has the people for its plans. Add one, or import a file of them.",
 		State:   "overall_readiness",
 	},
 })

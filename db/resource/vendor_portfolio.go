@@ -12,6 +12,7 @@ var VendorPortfolio = register(Resource{
 
 	List:    List{Name: "vendor_portfolios", OrderBy: "version_number"},
 	Current: Current{Operation: "getVendorPortfolio", Object: "vendor_portfolio", Column: "resource"},
+	Addable: true, Editable: true,
 
 	Sorts: []Sort{
 		byStored("version_number"), byTime("generated_at"),
@@ -23,7 +24,7 @@ var VendorPortfolio = register(Resource{
 		Order: 90, Title: "Vendors", Tab: "Portfolio", List: "/vendors/portfolio", Base: "/vendors/portfolio",
 		Names:   []string{"version_number"},
 		Columns: []string{"version_number", "portfolio_posture", "generated_at", "executive_summary"},
-		Empty:   "A view of the portfolio sums up the risks that vendors share and what to do. Import a file with one.",
+		Empty:   "A view of the portfolio sums up the risks that vendors share and what to do. Add one, or import a file of them.",
 		State:   "portfolio_posture",
 	},
 })

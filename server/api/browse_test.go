@@ -306,7 +306,7 @@ func TestSearchAudit(t *testing.T) {
 		s         api.AuditSearch
 		want, err string
 	}{
-		{api.AuditSearch{Limit: 2}, "vendor.created signal.created", ""},
+		{api.AuditSearch{Limit: 2}, "vendor_portfolio.created vendor.created", ""},
 		{api.AuditSearch{Action: "risk.created"}, "risk.created", ""},
 		{api.AuditSearch{Action: "risk*"}, "risk.created", ""},
 		{api.AuditSearch{Action: "risk"}, "", ""},

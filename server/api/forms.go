@@ -12,11 +12,13 @@ import (
 	"govsvc/server/openapi"
 )
 
-// unasked are members of records that no form asks for.
-var unasked = []string{"object", "id", "created_at", "updated_at", "api_version", "roadmap_id", "key_result_id"}
+// unasked are members of records that no form asks for. The entries of a timeline are
+// added by other operations, and never edited.
+var unasked = []string{"object", "id", "created_at", "updated_at", "api_version", "roadmap_id", "key_result_id", "timeline"}
 
 // FormFields returns the members that a form asks for: to create a record or, with
-// changing, to change one. nil if Save does not do that.
+// changing, to change one. nil if Save does not do that. A change can set all members that
+// an import can set, but those that identify the record.
 func FormFields(document *openapi.Document, object string, changing bool) []openapi.Field {
 	r := resource.Find(object)
 	if r == nil || changing && !r.Editable || !changing && !r.Addable {
@@ -26,21 +28,33 @@ func FormFields(document *openapi.Document, object string, changing bool) []open
 	switch {
 	case r == resource.KPICheckin:
 		fields = document.Fields(r.Create)[0].Items
+	case changing:
+		fields = changeable(document, r)
 	case r.Create == "":
 		fields = document.Fields(object)
-	case changing:
-		return document.Fields(r.Update)
 	default:
 		return document.Fields(r.Create)
 	}
 	var asked []openapi.Field
 	for _, f := range fields {
-		fixed := changing && slices.Contains(document.RecordKey(object), f.Name)
+		fixed := changing && r.Key != nil && slices.Contains(document.RecordKey(object), f.Name)
 		if !fixed && !slices.Contains(unasked, f.Name) {
 			asked = append(asked, f)
 		}
 	}
 	return asked
+}
+
+// changeable returns the members that the operation can change, and then the others that
+// an import can set.
+func changeable(document *openapi.Document, r *resource.Resource) []openapi.Field {
+	fields := slices.Clone(document.Fields(r.Update))
+	for _, f := range document.Fields(r.Type) {
+		if fieldOf(fields, f.Name) < 0 {
+			fields = append(fields, f)
+		}
+	}
+	return fields
 }
 
 // FormBody returns the request body for the values of a form, for Save or Submit. The
@@ -51,7 +65,8 @@ func FormFields(document *openapi.Document, object string, changing bool) []open
 // value. A value without a field in the form is left out. If a check box may be unset,
 // a hidden field of the same name with the value "false" comes before it. The items of
 // an array are on separate lines or separated by semicolons. A timestamp without a
-// zone, as a browser's date and time field sends it, is in UTC.
+// zone, as a browser's date and time field sends it, is in UTC. A member with RowColumns
+// is sent as FormRows describes.
 //
 // current is the record that is changed, nil for a new one. Unchanged values are left
 // out. Two people who change different members therefore don't undo each other's work.
@@ -61,6 +76,15 @@ func FormBody(fields []openapi.Field, values map[string][]string, current Record
 	for _, f := range fields {
 		given := values[f.Name]
 		if len(given) == 0 {
+			continue
+		}
+		if columns := RowColumns(f); columns != nil {
+			value, err := rowsValue(f, columns, FormRows(f, values))
+			if err != nil {
+				errs = append(errs, *err)
+			} else if current == nil && value != nil || current != nil && !same(f, value, current[f.Name]) {
+				body[f.Name] = value
+			}
 			continue
 		}
 		text := strings.ReplaceAll(given[len(given)-1], "\r\n", "\n")
@@ -77,6 +101,54 @@ func FormBody(fields []openapi.Field, values map[string][]string, current Record
 		return nil, errs
 	}
 	return body, nil
+}
+
+// FormValues returns the values that the form of a record sends if nothing is changed, by
+// field name. A record that is nil has the defaults.
+func FormValues(fields []openapi.Field, record Record) map[string][]string {
+	values := map[string][]string{}
+	for _, f := range fields {
+		columns, value := RowColumns(f), record[f.Name]
+		if columns == nil {
+			text := fieldText(f, value)
+			if record == nil {
+				text = f.Default
+			}
+			values[f.Name] = []string{text}
+			continue
+		}
+		values[f.Name] = []string{rowsSent}
+		for i, row := range RowsOf(f, value) {
+			for j, column := range columns {
+				values[RowField(f.Name, i, column.Name)] = []string{row[j]}
+			}
+		}
+	}
+	return values
+}
+
+// minutes is the length of a timestamp in a browser's field.
+const minutes = len("2006-01-02T15:04")
+
+// fieldText returns a value as a field of a form has it.
+func fieldText(f openapi.Field, value any) string {
+	switch v := value.(type) {
+	case nil:
+		if f.Type == "boolean" {
+			return "false"
+		}
+	case []any:
+		lines := make([]string, len(v))
+		for i, item := range v {
+			lines[i] = formText(item)
+		}
+		return strings.Join(lines, "\n")
+	case string:
+		if f.Format == "date-time" && len(v) > minutes {
+			return v[:minutes]
+		}
+	}
+	return formText(value)
 }
 
 // formValue converts a text of a form to the type of its field. A text that cannot be

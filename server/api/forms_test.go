@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -24,7 +23,10 @@ func TestForm_Fields(t *testing.T) {
 		want     string
 	}{
 		{"risk", false, "title description severity likelihood dimension mitigation_action owner_name target_date"},
-		{"risk", true, "title severity residual_severity likelihood status owner_name mitigation_action target_date residual_gap_reason severity_change_reason"},
+		{"risk", true, "title severity residual_severity likelihood status owner_name mitigation_action target_date residual_gap_reason severity_change_reason description dimension financial_exposure_min financial_exposure_max source"},
+		{"incident", true, "title description incident_type severity status affected_systems jurisdictions owner notification_required notification_deadline notified_at incident_key"},
+		{"kpi", true, "objective_id statement metric_name unit direction baseline_value target_value current_value current_as_of measurement_frequency status"},
+		{"roadmap", true, "executive_summary framework_blend phases milestones_count generated_at"},
 		{"kpi_checkin", false, "key_result_code value period_start source evidence_ref note"},
 		{"kpi_checkin", true, ""},
 		{"signal", false, "signal_type numeric_value module_id rag source_version as_of"},
@@ -33,8 +35,8 @@ func TestForm_Fields(t *testing.T) {
 		{"milestone", true, "title phase sequence status rag_status progress_pct owner_role target_date"},
 		{"obligation", true, "regime_id regime_name jurisdiction title priority_band status owner_role target_date"},
 		{"assessment", false, "overall_score adjusted_score verdict confidence methodology_version completed_at completeness evidence_ratio frameworks_applied"},
-		{"assessment", true, ""},
-		{"talent_gap", false, ""},
+		{"assessment", true, "overall_score adjusted_score verdict confidence methodology_version completeness evidence_ratio frameworks_applied"},
+		{"talent_gap", false, "gap_key role_title function_area headcount_needed priority_band recommended_path status owner_role target_date"},
 		{"user", false, ""},
 	} {
 		var names []string
@@ -124,9 +126,9 @@ func TestForm_RoundTrip(t *testing.T) {
 		}
 		fields := api.FormFields(f.Document, r.Type, true)
 		for _, record := range page.Records {
-			values := map[string][]string{}
-			for _, field := range fields {
-				values[field.Name] = []string{fieldValue(record[field.Name])}
+			values := api.FormValues(fields, record)
+			for _, texts := range values {
+				texts[0] = strings.ReplaceAll(texts[0], "\n", "\r\n") // as browsers send it
 			}
 			body, err := api.FormBody(fields, values, record)
 			if err != nil {
@@ -139,14 +141,51 @@ func TestForm_RoundTrip(t *testing.T) {
 	}
 }
 
-// fieldValue returns a value in the form of a form field.
-func fieldValue(value any) string {
-	switch value := value.(type) {
-	case nil:
-		return ""
-	case string:
-		return strings.ReplaceAll(value, "\n", "\r\n")
+// TestForm_Rows checks the members that a form shows as rows of fields.
+func TestForm_Rows(t *testing.T) {
+	t.Parallel()
+	doc := testkit.Document(t)
+	for _, row := range []struct{ object, form, want string }{
+		{"roadmap", "phases=rows&phases.0.phase=A&phases.0.objective=B%0D%0AC&phases.1.phase=&phases.1.objective=+&phases.7.phase=D", `{"phases":[{"phase":"A","objective":"B\nC"},{"phase":"D"}]}`},
+		{"roadmap", "phases=rows&phases.x.phase=A&phases.-1.phase=A&phases.0.other=A&phases.0=A", `{"phases":[]}`},
+		{"roadmap", "phases.0.phase=A", `{}`},
+		{"roadmap", "framework_blend=rows&framework_blend.0.name=NIST&framework_blend.0.value=0.6&framework_blend.1.name=ISO&framework_blend.1.value=much", `{"framework_blend":{"NIST":0.6,"ISO":"much"}}`},
+		{"vendor_portfolio", "cross_vendor_risks=rows&cross_vendor_risks.0.text=One%3B+two", `{"cross_vendor_risks":["One; two"]}`},
+		{"talent_readiness", "build_buy_borrow=rows&build_buy_borrow.0.build=1&build_buy_borrow.0.buy=0", `{"build_buy_borrow":{"build":1,"buy":0}}`},
+		{"talent_readiness", "build_buy_borrow=rows&build_buy_borrow.0.build=", `{}`},
+		{"compliance_posture", "regimes=rows&regimes.0.regime_id=gdpr&regimes.0.posture=COMPLIANT&regimes.0.open_obligations=3", `{"regimes":[{"regime_id":"gdpr","posture":"COMPLIANT","open_obligations":3}]}`},
+	} {
+		values, err := url.ParseQuery(row.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := api.FormBody(api.FormFields(doc, row.object, false), values, nil)
+		if err != nil {
+			t.Errorf("%s %s: got %v", row.object, row.form, err)
+		}
+		if diff := cmp.Diff(testkit.Object(t, row.want), body); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", row.object, row.form, diff)
+		}
 	}
-	text, _ := json.Marshal(value)
-	return string(text)
+	for form, want := range map[string]string{
+		"framework_blend=rows&framework_blend.0.value=1": "invalid_parameter framework_blend[0].name: name is required",
+		"framework_blend=rows&framework_blend.0.name=A":  "invalid_parameter framework_blend[0].value: value is required",
+		"framework_blend=rows&framework_blend.0.name=A&framework_blend.0.value=1&framework_blend.3.name=A&framework_blend.3.value=1": "invalid_parameter framework_blend[1].name: name must be different in each row",
+	} {
+		values, err := url.ParseQuery(form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = api.FormBody(api.FormFields(doc, "roadmap", false), values, nil); refusal(err) != want {
+			t.Errorf("%s: got %q, want %q", form, refusal(err), want)
+		}
+	}
+	many := url.Values{"phases": {"rows"}}
+	for i := range api.MaxRows + 5 {
+		many.Set(api.RowField("phases", i, "phase"), "P")
+	}
+	body, err := api.FormBody(api.FormFields(doc, "roadmap", false), many, nil)
+	if phases, _ := body["phases"].([]any); err != nil || len(phases) != api.MaxRows {
+		t.Errorf("got %d rows and %v, want %d", len(phases), err, api.MaxRows)
+	}
 }

@@ -73,9 +73,9 @@ func CheckBody(schema *openapi.Schema, body map[string]any) (map[string]any, err
 }
 
 // Save creates a record (id is "") or changes the given members of the record with the
-// id. The rules are those of the API or, where the API only reads, those of an import. An
-// error about members is ValidationErrors, or an *Error that names one. Save returns the
-// record's id. A changed signal is a new record.
+// id. The rules are those of the API or, for what the API only reads, those of an import.
+// An error about members is ValidationErrors, or an *Error that names one. Save returns
+// the record's id. A changed signal is a new record.
 func Save(ctx context.Context, c *Caller, object, id string, body map[string]any) (string, error) {
 	r := resource.Find(object)
 	switch {
@@ -87,22 +87,32 @@ func Save(ctx context.Context, c *Caller, object, id string, body map[string]any
 	if err := c.permitFeature(r.Feature); err != nil {
 		return "", err
 	}
-	operation := r.Create
-	if id != "" {
-		operation = r.Update
-	}
 	switch {
 	case r == resource.KPICheckin:
 		return saveCheckin(ctx, c, body)
-	case operation == "":
-		return saveRecord(ctx, c, r, id, body)
+	case id != "":
+		return updateRecord(ctx, c, r, id, body, "")
+	case r.Create == "":
+		return createRecord(ctx, c, r, body)
 	}
-	result, err := Submit(ctx, c, operation, id, body)
+	result, err := Submit(ctx, c, r.Create, "", body)
 	if err != nil {
 		return "", err
 	}
-	saved, _ := result.(Object) // as create and update return it
+	saved, _ := result.(Object) // as create returns it
 	return saved.ID, nil
+}
+
+// SaveRead changes a record as Save does. It returns db.ErrChanged if the record has
+// changed since it was read with updatedAt.
+func SaveRead(ctx context.Context, c *Caller, r *resource.Resource, id string, body map[string]any, updatedAt string) (string, error) {
+	if c.Document == nil {
+		return "", errNoDocument
+	}
+	if err := c.permitFeature(r.Feature); err != nil {
+		return "", err
+	}
+	return updateRecord(ctx, c, r, id, body, updatedAt)
 }
 
 // checkinPath is the path of the only point of a batch.
@@ -141,40 +151,95 @@ func ofPoint(err error) error {
 	return err
 }
 
-// saveRecord saves a record of a type that the API can only read. An import must accept
-// the complete record as it will be stored.
-func saveRecord(ctx context.Context, c *Caller, r *resource.Resource, id string, body map[string]any) (string, error) {
-	fields := FormFields(c.Document, r.Type, id != "")
-	for _, member := range slices.Sorted(maps.Keys(body)) {
-		if fieldOf(fields, member) < 0 {
-			return "", invalid(member, fmt.Sprintf("%.50q is not a known member", member))
-		}
+// createRecord creates a record of a type that the API can only read. An import must
+// accept the record.
+func createRecord(ctx context.Context, c *Caller, r *resource.Resource, body map[string]any) (string, error) {
+	if err := knownMembers(c, r, false, body); err != nil {
+		return "", err
 	}
-	whole := Record{}
-	if id != "" {
-		var err error
-		if whole, err = ReadRecord(ctx, c, r.Type, id); err != nil {
+	record, err := importable(c, r, Record{}, body)
+	if err != nil {
+		return "", err
+	}
+	var saved db.Object
+	err = c.Store.Write(ctx, c.actor(), func(tx *db.Tx) (err error) {
+		saved, err = tx.Create(r, record)
+		return err
+	})
+	return saved.ID, err
+}
+
+// updateRecord changes a record. The members that the API can change must be valid for
+// its operation. With the others, an import must accept the complete record as it will be
+// stored. updatedAt is that of the record when it was read; "" if that does not matter.
+func updateRecord(ctx context.Context, c *Caller, r *resource.Resource, id string, body map[string]any, updatedAt string) (string, error) {
+	id = strings.ToLower(id)
+	if err := knownMembers(c, r, true, body); err != nil {
+		return "", err
+	}
+	record, further := db.Record{}, map[string]any{}
+	maps.Copy(further, body)
+	if op := c.Document.Operation(r.Update); op != nil {
+		own := map[string]any{}
+		for _, f := range c.Document.Fields(r.Update) {
+			if value, given := body[f.Name]; given {
+				own[f.Name] = value
+				delete(further, f.Name)
+			}
+		}
+		members, err := CheckBody(op.Body, own)
+		if err != nil {
 			return "", err
 		}
+		maps.Copy(record, members)
 	}
+	if len(further) > 0 {
+		whole, err := ReadRecord(ctx, c, r.Type, id)
+		if err != nil {
+			return "", err
+		}
+		members, err := importable(c, r, whole, further)
+		if err != nil {
+			return "", err
+		}
+		maps.Copy(record, members)
+	}
+	var saved db.Object
+	err := c.Store.Write(ctx, c.actor(), func(tx *db.Tx) (err error) {
+		if updatedAt != "" {
+			if err := tx.CheckUnchanged(r, id, updatedAt); err != nil {
+				return err
+			}
+		}
+		saved, err = tx.Update(r, id, record)
+		return err
+	})
+	return saved.ID, err
+}
+
+// knownMembers refuses members that a form does not ask for.
+func knownMembers(c *Caller, r *resource.Resource, changing bool, body map[string]any) error {
+	fields := FormFields(c.Document, r.Type, changing)
+	for _, member := range slices.Sorted(maps.Keys(body)) {
+		if fieldOf(fields, member) < 0 {
+			return invalid(member, fmt.Sprintf("%.50q is not a known member", member))
+		}
+	}
+	return nil
+}
+
+// importable checks a record with new members as an import does, and returns these
+// members as the schema reads them.
+func importable(c *Caller, r *resource.Resource, whole Record, body map[string]any) (db.Record, error) {
 	maps.Copy(whole, body)
 	whole["object"] = r.Type
 	members, err := CheckBody(c.Document.Record(r.Type), whole)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	record := db.Record{}
 	for member := range body {
 		record[member] = members[member]
 	}
-	var saved db.Object
-	err = c.Store.Write(ctx, c.actor(), func(tx *db.Tx) (err error) {
-		if id == "" {
-			saved, err = tx.Create(r, record)
-		} else {
-			saved, err = tx.Update(r, id, record)
-		}
-		return err
-	})
-	return saved.ID, err
+	return record, nil
 }

@@ -15,6 +15,9 @@ type Field struct {
 	Default     string // "" if it has none
 	Description string
 	Items       []Field // members of an array's objects; nil for an array of plain values
+	Item        *Field  // a value of an array of plain values; nil for others
+	Members     []Field // of an object; nil for an object whose names are free
+	Value       *Field  // a value of an object whose names are free; nil for others
 }
 
 // Fields returns the members of a body or a record, in the order of the document. The
@@ -53,9 +56,23 @@ func (p property) field() Field {
 		f.Description = r.description
 	}
 	if r.items != nil {
-		f.Items = r.items.fields()
+		if f.Items = r.items.fields(); f.Items == nil {
+			f.Item = plainField(r.items)
+		}
+	}
+	if f.Type == "object" {
+		f.Members = r.fields()
+		if r.additional != nil {
+			f.Value = plainField(r.additional)
+		}
 	}
 	return f
+}
+
+// plainField describes a value that has no name.
+func plainField(r *rule) *Field {
+	f := property{rule: r}.field()
+	return &f
 }
 
 // Property describes a member of an object schema.

@@ -76,9 +76,7 @@ func webhookBody(r *page.Request) map[string]any {
 func checkedInput(r *page.Request, operation string, body map[string]any) (api.Input, error) {
 	members, err := api.CheckBody(r.Document.Operation(operation).Body, body)
 	if invalid, ok := errors.AsType[api.ValidationErrors](err); ok {
-		first := invalid[0]
-		first.Param = ui.FieldName(first.Param)
-		return api.Input{}, &first
+		return api.Input{}, &invalid[0]
 	}
 	return api.Input{ID: r.PathValue("id"), Body: members}, err
 }

@@ -65,7 +65,7 @@ func SetFormError(f *ui.Form, err error) (int, error) {
 		return http.StatusUnprocessableEntity, nil
 	}
 	if refusal := api.Refusal(err); refusal.Code == api.InvalidParameter || refusal.Code == api.ResourceConflict {
-		f.SetError(refusal.Param, ui.Sentence(refusal.Message))
+		f.SetError(refusal.Param, refusal.Message)
 		return http.StatusUnprocessableEntity, nil
 	}
 	return 0, err

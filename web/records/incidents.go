@@ -66,7 +66,7 @@ func notificationForm(incident api.Record, now time.Time) *ui.Form {
 	return &ui.Form{
 		Action: at + "/notification", Submit: "Record notification", Cancel: at,
 		Fields: []*ui.Field{
-			{Name: "at", Label: "When", Type: "datetime-local", Required: true, Value: now.UTC().Format(minutes), Hint: "In UTC. The time of the notification."},
+			{Name: "at", Label: "Time", Type: "datetime-local", Required: true, Value: now.UTC().Format(minutes), Hint: "In UTC. The time of the notification."},
 			{Name: "to", Label: "Regulator", Required: true, MaxLength: most, Hint: "The authority, such as “Datatilsynet”."},
 			{Name: "reference", Label: "Reference", MaxLength: most, Hint: "The case number of the regulator."},
 		},
@@ -103,7 +103,7 @@ func CreateNotification(r *page.Request) error {
 		err = api.NotifyIncident(r.Context(), r.Caller, ui.Text(incident["id"]), api.Notification{At: at, To: r.Value("to"), Reference: r.Value("reference")})
 	}
 	if err != nil {
-		return renderFormError(r, notificationForm(incident, r.Store.Now()), err, res, incident, "Record notification")
+		return renderRefused(r, notificationForm(incident, r.Store.Now()).Fill(r.HTTP.PostForm), err, res, incident, "Record notification")
 	}
 	return r.RedirectWithMessage(Path("incident", ui.Text(incident["id"])), "The notification has been recorded.")
 }

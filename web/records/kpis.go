@@ -96,7 +96,7 @@ func CreateCheckin(r *page.Request) error {
 		_, err = api.Save(r.Context(), r.Caller, "kpi_checkin", "", body)
 	}
 	if err != nil {
-		return renderFormError(r, form, err, res, kpi, "Add check-in")
+		return renderRefused(r, form.Fill(r.HTTP.PostForm), err, res, kpi, "Add check-in")
 	}
 	return r.RedirectWithMessage(Path("kpi", ui.Text(kpi["id"])), "The check-in has been recorded.")
 }

@@ -15,8 +15,8 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// A refused form is shown with the first field at fault in focus.
-document.querySelector("[aria-invalid=true]")?.focus();
+// A refused form is shown with the summary of its errors in focus.
+document.querySelector(".form-errors")?.focus();
 
 // Copy buttons, where the browser lets a page copy.
 for (const button of navigator.clipboard ? document.querySelectorAll("[data-copy]") : []) {

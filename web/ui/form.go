@@ -24,7 +24,38 @@ type Form struct {
 	Uploads bool // the form has files
 	// Carried holds further hidden values. A name can have several.
 	Carried url.Values
+	// Sections groups Fields; nil shows all in their order.
+	Sections []Section
+	// Conflicts are fields that someone else has changed in the meantime.
+	Conflicts []*Conflict
 }
+
+// Section is a part of a form.
+type Section struct {
+	Title  string // "" for the first
+	Folded bool   // the section is closed at first
+	Fields []*Field
+}
+
+// Open reports whether a folded section is open: it has an error or needs a value.
+func (s Section) Open() bool {
+	return slices.ContainsFunc(s.Fields, func(f *Field) bool {
+		return len(f.errors()) > 0 || f.Required && f.Value == "" && f.Type != "rows"
+	})
+}
+
+// Conflict is a field that the user and someone else have changed. The user chooses one
+// of the two values.
+type Conflict struct {
+	Name, Label  string
+	Mine, Theirs string // "" is no value
+	By           string // who saved the other value, or "" if that is not known
+	At           any    // when
+	Choice       string // "mine", "theirs" or ""
+}
+
+// ID returns the HTML id of the choice, which is also its name.
+func (c *Conflict) ID() string { return "keep-" + c.Name }
 
 // Field is the argument of the block "field".
 type Field struct {
@@ -34,8 +65,10 @@ type Field struct {
 	// the same name.
 	Prefix string
 	// Type is the type of an input, "text" by default, or "textarea", "select",
-	// "checks" or "switch".
+	// "checks", "switch" or "rows".
 	Type         string
+	Groups       []Group // of rows
+	CanAdd       bool    // rows can be added
 	Value        string
 	Values       []string // of checks
 	Options      []Option // of select and checks
@@ -51,6 +84,12 @@ type Field struct {
 	Step         string // of numbers
 	Accept       string // of files
 	Multiple     bool   // of files
+}
+
+// Group is a row of fields.
+type Group struct {
+	Label  string
+	Fields []*Field
 }
 
 // Option is a choice of a field.
@@ -86,6 +125,11 @@ func (f *Field) DescribedBy() string {
 	return strings.Join(ids, " ")
 }
 
+// HasRows reports whether the form has buttons that add a row.
+func (f *Form) HasRows() bool {
+	return slices.ContainsFunc(f.Fields, func(field *Field) bool { return field.CanAdd })
+}
+
 // Field returns the field with a name, or nil.
 func (f *Form) Field(name string) *Field {
 	for _, field := range f.Fields {
@@ -96,22 +140,12 @@ func (f *Form) Field(name string) *Field {
 	return nil
 }
 
-// FieldErrors returns the number of fields with an error.
-func (f *Form) FieldErrors() (n int) {
-	for _, field := range f.Fields {
-		if field.Error != "" {
-			n++
-		}
-	}
-	return n
-}
-
 // Fill sets the fields to the sent values, so that a refused form keeps what was
 // typed. Passwords and files are never sent back.
 func (f *Form) Fill(sent url.Values) *Form {
 	for _, field := range f.Fields {
 		switch field.Type {
-		case "password", "file":
+		case "password", "file", "rows":
 		case "checks":
 			field.Values = sent[field.Name]
 		default:
@@ -119,23 +153,6 @@ func (f *Form) Fill(sent url.Values) *Form {
 		}
 	}
 	return f
-}
-
-// SetError sets the error of the field with a name. Without such a field, it
-// sets the error of the form.
-func (f *Form) SetError(name, message string) {
-	if field := f.Field(name); field != nil {
-		field.Error = message
-		return
-	}
-	f.Error = message
-}
-
-// FieldName returns the field that an error of the API is about:
-// frameworks_applied for the parameter frameworks_applied[1].
-func FieldName(param string) string {
-	name, _, _ := strings.Cut(param, "[")
-	return name
 }
 
 // FormPage is the argument of the template "form-page": a page with one form.
