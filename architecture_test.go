@@ -52,7 +52,7 @@ var allowedImports = map[string][]string{
 	"db/audit":        {},
 	"db/auth":         {"db", "db/audit", "db/fair", "db/sqlite"},
 	"db/backup":       {"db", "db/audit", "db/sqlite", "migrations"},
-	"db/dashboard":    {"db", "db/delivery", "db/resource", "db/search", "db/sqlite"},
+	"db/dashboard":    {"db", "db/audit", "db/delivery", "db/resource", "db/search", "db/sqlite"},
 	"db/delivery":     {"db", "db/audit"},
 	"db/fair":         {},
 	"db/resource":     {},
@@ -76,7 +76,7 @@ var allowedImports = map[string][]string{
 	"web/data":        {"db", "db/auth", "db/resource", "server/api", "server/evidence", "server/transfer", "web/page", "web/records", "web/ui"},
 	"web/overview":    {"db/auth", "db/resource", "server/api", "server/openapi", "web/page", "web/records", "web/ui"},
 	"web/page":        {"db", "db/audit", "db/auth", "server/api", "server/limit", "server/openapi", "server/transfer", "web/ui"},
-	"web/records":     {"db", "db/annotation", "db/auth", "db/resource", "server/api", "server/openapi", "server/transfer", "web/page", "web/ui"},
+	"web/records":     {"db", "db/annotation", "db/auth", "db/dashboard", "db/resource", "server/api", "server/openapi", "server/transfer", "web/page", "web/ui"},
 	"web/ui":          {},
 
 	"web/integrations": {"db", "db/auth", "db/delivery", "server/api", "server/openapi", "server/webhook", "web/page", "web/ui"},

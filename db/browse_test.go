@@ -139,7 +139,12 @@ func TestBrowse_Orders(t *testing.T) {
 		"-severity": func(a, b db.Record) int {
 			return slices.Index(rank, text(b, "severity")) - slices.Index(rank, text(a, "severity"))
 		},
-		"target_date": func(a, b db.Record) int { return strings.Compare(text(a, "target_date"), text(b, "target_date")) },
+		"target_date": func(a, b db.Record) int { // a risk without one comes last
+			if (text(a, "target_date") == "") != (text(b, "target_date") == "") {
+				return strings.Compare(text(b, "target_date"), text(a, "target_date"))
+			}
+			return strings.Compare(text(a, "target_date"), text(b, "target_date"))
+		},
 		"-financial_exposure_max": func(a, b db.Record) int {
 			return -cmp.Compare(number(a, "financial_exposure_max"), number(b, "financial_exposure_max"))
 		},
@@ -208,11 +213,19 @@ func TestBrowse_Finds(t *testing.T) {
 		{"", "likelihood=RARE severity=LOW", "2"},
 		{"prompt", "status=Open,Closed", "3"},
 		{"", "status=Mitigated", ""},
+		{"", "owner_name~DA", "0"},
+		{"", "owner_name~a%", ""},
+		{"prompt", "owner_name~ada", ""},
 	} {
-		q := dashboard.BrowseQuery{Limit: 10, Words: strings.Fields(row.words), Filters: map[string][]string{}}
+		q := dashboard.BrowseQuery{Limit: 10, Words: strings.Fields(row.words), Filters: map[string][]string{}, Texts: map[string]string{}}
 		for _, filter := range strings.Fields(row.filters) {
-			name, values, _ := strings.Cut(filter, "=")
-			q.Filters[name] = strings.Split(values, ",")
+			name, values, isExact := strings.Cut(filter, "=")
+			if isExact {
+				q.Filters[name] = strings.Split(values, ",")
+			} else {
+				name, values, _ = strings.Cut(filter, "~")
+				q.Texts[name] = values
+			}
 		}
 		for _, sort := range []string{"risk_id", "-updated_at", ""} {
 			q.Sort = sort

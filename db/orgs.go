@@ -355,8 +355,8 @@ func retainedName(name, at string) string {
 }
 
 // belongings counts what an organisation has, as texts like "3 risks". It ignores the audit
-// log, sessions, the outbox, idempotency records and revoked keys. It also ignores members
-// of other organisations.
+// log, sessions, the outbox, idempotency records, revoked keys and what ends with a
+// membership. It also ignores members of other organisations.
 func belongings(tx *Tx, org Org) ([]string, error) {
 	var tables, has []string
 	err := tx.Each(func(row Scanner) error {
@@ -365,7 +365,7 @@ func belongings(tx *Tx, org Org) ([]string, error) {
 		tables = append(tables, name)
 		return err
 	}, `SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c ON c.name = 'org_id'
-		WHERE t.type = 'table' AND t.name NOT IN ('audit_events', 'sessions', 'events', 'receiver_sets', 'fan_outs', 'idempotency_records', 'memberships') ORDER BY t.name`)
+		WHERE t.type = 'table' AND t.name NOT IN ('audit_events', 'sessions', 'events', 'receiver_sets', 'fan_outs', 'idempotency_records', 'memberships', 'list_settings', 'list_views') ORDER BY t.name`)
 	if err != nil {
 		return nil, err
 	}

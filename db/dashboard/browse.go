@@ -13,6 +13,8 @@ import (
 type BrowseQuery struct {
 	Filters      map[string][]string // by names of Resource.ListFilters: the record has one of the values
 	Archived     bool                // the archived records only; otherwise all others
+	Texts        map[string]string   // by the same names: the record has the value or, if none has it, contains it
+	Due          Due                 // when the record needs attention
 	UpdatedSince string              // a stored timestamp: rows created or changed at or after it
 	Words        []string            // each is in one of the record's texts, in either case
 	User         string              // runs one search at a time; "" has no such bound
@@ -37,14 +39,14 @@ const CountedRecords = 10_000
 // Browse reads a page by keyset pagination: records that are added between two pages
 // repeat or hide no other record.
 func Browse(ctx context.Context, store *db.DB, org db.Organisation, object string, q BrowseQuery) (BrowsePage, error) {
-	b, err := newBrowsing(store, org, object, q)
+	b, err := newBrowsing(ctx, store, org, object, q)
 	if err != nil {
 		return BrowsePage{}, err
 	}
 	if err := b.start(q.Cursor); err != nil {
 		return BrowsePage{}, err
 	}
-	if b.light(q) {
+	if b.light {
 		page, err := b.browse(ctx, store.Engine().Lookups, q)
 		return page, db.StoreError(err)
 	}
@@ -54,20 +56,6 @@ func Browse(ctx context.Context, store *db.DB, org db.Organisation, object strin
 		return err
 	})
 	return page, err
-}
-
-// light reports whether an index serves the query, so that its time does not grow
-// with the data. Other queries run as searches.
-func (b *browsing) light(q BrowseQuery) bool {
-	if len(q.Words) > 0 || q.Sort != "" || q.Archived || q.UpdatedSince != "" || len(q.Filters) > 1 {
-		return false
-	}
-	for name, values := range q.Filters {
-		if _, indexed := b.List.Filters[name]; !indexed || len(values) != 1 {
-			return false
-		}
-	}
-	return true
 }
 
 func (b *browsing) browse(ctx context.Context, pool *sqlite.Pool, q BrowseQuery) (BrowsePage, error) {
@@ -154,7 +142,7 @@ func (b *browsing) count(ctx context.Context) (n int, err error) {
 // limit. It uses no connection while each runs, so that a slow reader delays only
 // itself. It leaves out a record that was removed before it was read.
 func EachBrowsed(ctx context.Context, store *db.DB, org db.Organisation, object string, q BrowseQuery, each func([]byte) error) error {
-	b, err := newBrowsing(store, org, object, q)
+	b, err := newBrowsing(ctx, store, org, object, q)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,7 @@ type browsing struct {
 	list  string // identifies the order in its cursors
 	key   string // the expression that the order compares
 	down  bool
+	light bool   // an index serves the query; others run as searches
 	where string // conditions with their arguments; ?1 is the organisation
 	args  []any
 
@@ -36,7 +38,7 @@ type position struct {
 	id  string
 }
 
-func newBrowsing(store *db.DB, org db.Organisation, object string, q BrowseQuery) (*browsing, error) {
+func newBrowsing(ctx context.Context, store *db.DB, org db.Organisation, object string, q BrowseQuery) (*browsing, error) {
 	r := resource.Find(object)
 	if r == nil || r.List.OrderBy == "" {
 		return nil, fmt.Errorf("records of type %q have no list", object)
@@ -53,10 +55,22 @@ func newBrowsing(store *db.DB, org db.Organisation, object string, q BrowseQuery
 	if r.Linked {
 		b.where += archivedCondition(r, q.Archived)
 	}
-	for _, name := range slices.Sorted(maps.Keys(q.Filters)) {
-		if err := b.filter(name, q.Filters[name]); err != nil {
+	filters, err := b.exact(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(filters)) {
+		if err := b.filter(name, filters[name]); err != nil {
 			return nil, err
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Texts)) {
+		if _, isExact := filters[name]; !isExact {
+			b.add(filterColumn(r, name)+` LIKE ? ESCAPE '\'`, pattern(q.Texts[name]))
+		}
+	}
+	if err := b.due(q.Due); err != nil {
+		return nil, err
 	}
 	if q.UpdatedSince != "" {
 		b.add("updated_at >= ?", q.UpdatedSince)
@@ -64,6 +78,7 @@ func newBrowsing(store *db.DB, org db.Organisation, object string, q BrowseQuery
 	for _, word := range q.Words {
 		b.search(word)
 	}
+	b.light = isLight(r, filters, q)
 	return b, nil
 }
 
@@ -75,6 +90,56 @@ func archivedCondition(r *resource.Resource, only bool) string {
 		return " AND id IN (SELECT record_id FROM " + archived + ")"
 	}
 	return " AND (NOT EXISTS (SELECT 1 FROM " + archived + ") OR NOT EXISTS (SELECT 1 FROM " + archived + " AND record_id = " + r.Table + ".id))"
+}
+
+// isLight reports whether an index serves the query, so that its time does not grow
+// with the data.
+func isLight(r *resource.Resource, filters map[string][]string, q BrowseQuery) bool {
+	if len(q.Words) > 0 || q.Sort != "" || q.UpdatedSince != "" || q.Archived || q.Due != (Due{}) || len(filters) > 1 {
+		return false
+	}
+	for name := range q.Texts {
+		if _, isExact := filters[name]; !isExact {
+			return false
+		}
+	}
+	for name, values := range filters {
+		if _, indexed := r.List.Filters[name]; !indexed || len(values) != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// exact returns the filters of a query with those texts that are the value of a
+// record.
+func (b *browsing) exact(ctx context.Context, q BrowseQuery) (map[string][]string, error) {
+	filters := maps.Clone(q.Filters)
+	for name, text := range q.Texts {
+		column := filterColumn(b.Resource, name)
+		if column == "" {
+			return nil, noFilter(name)
+		}
+		if _, indexed := b.Choices[column]; !indexed {
+			continue
+		}
+		var known bool
+		err := b.store.Row(ctx, "SELECT EXISTS (SELECT 1 FROM "+b.Table+" WHERE org_id = ?1"+b.where+" AND "+column+" = ?2)", b.org.Org, text).Scan(&known)
+		if err != nil {
+			return nil, db.StoreError(err)
+		}
+		if known {
+			if filters == nil {
+				filters = map[string][]string{}
+			}
+			filters[name] = []string{text}
+		}
+	}
+	return filters, nil
+}
+
+func noFilter(name string) error {
+	return &db.Error{Code: db.Invalid, Param: name, Message: name + " is not a filter of this list"}
 }
 
 // add adds a condition. Each "?" of it is numbered, so that the statement may
@@ -98,7 +163,7 @@ func (b *browsing) argument(value any) string {
 func (b *browsing) filter(name string, values []string) error {
 	column := filterColumn(b.Resource, name)
 	if column == "" {
-		return &db.Error{Code: db.Invalid, Param: name, Message: name + " is not a filter of this list"}
+		return noFilter(name)
 	}
 	if len(values) == 1 {
 		b.add(column+" = ?", values[0])
@@ -182,22 +247,32 @@ func (b *browsing) start(cursor string) error {
 // the same characters are ordered by id. The bound keeps cursors short.
 const sortedText = 60
 
-// sortKey returns the expression that an order compares. It is never null.
-func sortKey(s resource.Sort) string {
+// last is a text that sorts after all others.
+const last = "char(1114111)"
+
+// sortKey returns the expression that an order compares. It is never null. A record
+// without a value comes last in both directions.
+func sortKey(s resource.Sort, descending bool) string {
+	least, greatest := "''", last
+	if s.Kind == resource.SortNumber || s.Kind == resource.SortRank {
+		least, greatest = "-9e999", "9e999"
+	}
+	none := greatest
+	if descending {
+		none = least
+	}
 	switch s.Kind {
 	case resource.SortText:
-		return "lower(substr(coalesce(" + s.Member + ", ''), 1, " + strconv.Itoa(sortedText) + "))"
-	case resource.SortTime:
-		return "coalesce(" + s.Member + ", '')"
-	case resource.SortNumber:
-		return "coalesce(" + s.Member + ", -9e999)"
+		return "lower(substr(coalesce(" + s.Member + ", " + none + "), 1, " + strconv.Itoa(sortedText) + "))"
+	case resource.SortTime, resource.SortNumber:
+		return "coalesce(" + s.Member + ", " + none + ")"
 	case resource.SortRank:
 		var key strings.Builder
 		key.WriteString("CASE " + s.Member)
 		for i, value := range s.Values {
 			key.WriteString(" WHEN '" + value + "' THEN " + strconv.Itoa(i+1))
 		}
-		return key.String() + " ELSE 0 END"
+		return key.String() + " ELSE " + none + " END"
 	default:
 		return s.Member
 	}
@@ -214,7 +289,7 @@ func order(r *resource.Resource, name string) (key string, descending bool, err 
 	if at < 0 {
 		return "", false, &db.Error{Code: db.Invalid, Param: "sort", Message: "sort must be one of " + strings.Join(r.SortNames(), ", ") + ", with - before it for the greatest first"}
 	}
-	return sortKey(r.Sorts[at]), descending, nil
+	return sortKey(r.Sorts[at], descending), descending, nil
 }
 
 // filterColumn finds the column that a filter compares; "" if there is no such
@@ -223,7 +298,7 @@ func filterColumn(r *resource.Resource, filter string) string {
 	if column, known := r.List.Filters[filter]; known {
 		return column
 	}
-	if slices.Contains(r.Filters, filter) {
+	if slices.Contains(r.Filters, filter) || filter != "" && filter == r.OwnerMember() {
 		return filter
 	}
 	return ""

@@ -15,6 +15,7 @@ var KPI = register(Resource{
 	Addable: true, Editable: true,
 
 	Filters: []string{"direction", "measurement_frequency"},
+	Choices: map[string]string{"code": ""},
 	Sorts: []Sort{
 		byStored("created_at"), byStored("updated_at"), byStored("code"), byText("metric_name"), byText("statement"),
 		byRank("status", "draft", "active", "achieved", "missed", "retired"), byTime("current_as_of"),

@@ -17,6 +17,7 @@ var Milestone = register(Resource{
 	Addable: true, Editable: true, Linked: true,
 
 	Filters: []string{"rag_status", "phase"},
+	Choices: map[string]string{"phase": ""},
 	Sorts: []Sort{
 		byStored("created_at"), byStored("updated_at"), byText("milestone_key"), byText("title"), byText("phase"),
 		byNumber("sequence"), byRank("status", "not_started", "in_progress", "blocked", "completed", "cancelled"),

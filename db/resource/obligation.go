@@ -14,6 +14,7 @@ var Obligation = register(Resource{
 	Addable: true, Editable: true, Linked: true,
 
 	Filters: []string{"priority_band", "jurisdiction"},
+	Choices: map[string]string{"regime_id": "regime_name", "jurisdiction": ""},
 	Sorts: []Sort{
 		byStored("created_at"), byStored("updated_at"), byText("obligation_key"), byText("title"), byText("regime_name"),
 		byText("jurisdiction"), byRank("priority_band", Severities...),

@@ -61,8 +61,12 @@ type Resource struct {
 	Linked bool
 
 	// Filters lists the columns that the dashboard filters by, beside List.Filters.
-	// No index serves them.
+	// No index serves the enumerations among them.
 	Filters []string
+	// Choices are the filters by free texts whose values the list offers, each with
+	// the column that names a value for people, or "" for the value itself. An index
+	// of the list's records by the column serves each.
+	Choices map[string]string
 	// Sorts lists the orders that the dashboard offers, beside that of List.
 	Sorts []Sort
 	// Searched lists the columns in which the dashboard looks for words.
@@ -194,8 +198,8 @@ type Filter struct {
 	Column string // which is compared; the member has the same name
 }
 
-// ListFilters returns the filters of the dashboard's list: those of the API by
-// name, then the others.
+// ListFilters returns the filters of the dashboard's list by a column: those of the
+// API by name, then the others, then the owner.
 func (r *Resource) ListFilters() []Filter {
 	var filters []Filter
 	for _, name := range slices.Sorted(maps.Keys(r.List.Filters)) {
@@ -204,7 +208,19 @@ func (r *Resource) ListFilters() []Filter {
 	for _, column := range r.Filters {
 		filters = append(filters, Filter{column, column})
 	}
+	if owner := r.OwnerMember(); owner != "" {
+		filters = append(filters, Filter{owner, owner})
+	}
 	return filters
+}
+
+// OwnerMember returns the member that names who is responsible for a record, and "" if
+// none does. The dashboard filters by a part of it.
+func (r *Resource) OwnerMember() string {
+	if r.Attention == nil {
+		return ""
+	}
+	return r.Attention.Owner
 }
 
 // FilterOf returns the parameter that limits the dashboard's list to values of a

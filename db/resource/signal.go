@@ -19,6 +19,7 @@ var Signal = register(Resource{
 	Addable: true, Editable: true,
 
 	Filters: []string{"rag", "module_id"},
+	Choices: map[string]string{"signal_type": "", "module_id": ""},
 	Sorts: []Sort{
 		byStored("signal_type"), byText("module_id"), byNumber("numeric_value"), byRank("rag", ragColours...),
 		byTime("as_of"), byStored("updated_at"),

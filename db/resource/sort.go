@@ -5,13 +5,13 @@ package resource
 type Sort struct {
 	Member string
 	Kind   SortKind
-	Values []string // of SortRank, least first; a value that is not listed comes before them
+	Values []string // of SortRank, least first; a value that is not listed counts as none
 }
 
 // SortKind says how the values of a column are compared.
 type SortKind int
 
-// The kinds of order. A record without a value comes before all others.
+// The kinds of order. A record without a value comes last, in both directions.
 const (
 	SortStored SortKind = iota // a column that is never null, so that an index may serve the order
 	SortText                   // regardless of case

@@ -89,8 +89,8 @@ func (s AuditSearch) query() (db.AuditSearch, error) {
 	if q.Limit == 0 {
 		q.Limit = auditLimit
 	}
-	if q.Limit < 0 || q.Limit > viewMost {
-		return q, invalid("limit", fmt.Sprintf("limit must be from 1 to %d", viewMost))
+	if q.Limit < 0 || q.Limit > MaxViewLimit {
+		return q, invalid("limit", fmt.Sprintf("limit must be from 1 to %d", MaxViewLimit))
 	}
 	return q, nil
 }

@@ -20,7 +20,8 @@ import (
 // View asks for a page of a resource's records, as people look at them.
 type View struct {
 	// Filters has values by the name of a Filter. A filter with values to choose
-	// from may have several, with commas between them. Empty values do not count.
+	// from may have several, with commas between them. A filter by a text finds the
+	// records that have it or, if none has, contain it. Empty values do not count.
 	Filters map[string]string
 	Search  string // words that the record's texts must all hold, in either case
 	Sort    string // "title", or "-title" for the greatest first; "" is the API's order
@@ -41,10 +42,12 @@ type ViewPage struct {
 // too: numbers are json.Number, instants and dates texts.
 type Record = map[string]any
 
+// MaxViewLimit bounds View.Limit.
+const MaxViewLimit = 200
+
 // Bounds of a view.
 const (
 	viewLimit   = 25
-	viewMost    = 200
 	viewBytes   = 1 << 20 // of records, decoded at once for people to look at
 	searchMost  = 200     // characters
 	searchWords = 8
@@ -99,7 +102,7 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 // browseQuery checks a view.
 func (c *Caller) browseQuery(object string, v View) (dashboard.BrowseQuery, error) {
 	q := dashboard.BrowseQuery{
-		Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, User: c.ActorID, Filters: map[string][]string{}, Size: db.PageSize{Most: viewBytes},
+		Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, User: c.ActorID, Filters: map[string][]string{}, Texts: map[string]string{}, Size: db.PageSize{Most: viewBytes},
 	}
 	r, err := c.withPages(object)
 	if err != nil {
@@ -108,8 +111,8 @@ func (c *Caller) browseQuery(object string, v View) (dashboard.BrowseQuery, erro
 	if q.Limit == 0 {
 		q.Limit = viewLimit
 	}
-	if q.Limit < 0 || q.Limit > viewMost {
-		return q, invalid("limit", fmt.Sprintf("limit must be from 1 to %d", viewMost))
+	if q.Limit < 0 || q.Limit > MaxViewLimit {
+		return q, invalid("limit", fmt.Sprintf("limit must be from 1 to %d", MaxViewLimit))
 	}
 	if !utf8.ValidString(v.Search) || utf8.RuneCountInString(v.Search) > searchMost {
 		return q, invalid("search", fmt.Sprintf("search must have at most %d characters", searchMost))
@@ -152,7 +155,16 @@ func (c *Caller) browseFilters(r *resource.Resource, given map[string]string, q 
 			if !utf8.ValidString(value) || utf8.RuneCountInString(value) > filterMost {
 				return invalid(name, fmt.Sprintf("%s must have at most %d characters", name, filterMost))
 			}
-			q.Filters[name] = []string{value}
+			if strings.ContainsRune(value, 0) {
+				return invalid(name, name+" must not contain NUL characters")
+			}
+			q.Texts[name] = value
+		case name == DueFilter:
+			due, known := dueQueries[value]
+			if !known {
+				return invalid(name, name+" must be one of "+strings.Join(dueValues, ", "))
+			}
+			q.Due = due
 		default:
 			values := strings.Split(value, ",")
 			for _, one := range values {

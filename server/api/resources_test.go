@@ -59,6 +59,15 @@ func TestResources_Members(t *testing.T) {
 		for _, filter := range r.ListFilters() {
 			known("Filters", filter.Column)
 		}
+		for column, name := range r.Choices {
+			known("Choices", column)
+			if r.FilterOf(column) == "" {
+				t.Errorf("Choices has %q, which is not a filter", column)
+			}
+			if name != "" {
+				known("Choices", name)
+			}
+		}
 		if r.List.OrderBy != "" {
 			known("List.OrderBy", r.List.OrderBy)
 		}
@@ -70,8 +79,14 @@ func TestResources_Members(t *testing.T) {
 					t.Errorf("column %s has no description", c.Name)
 				}
 			}
-			if got := len(api.Columns(d, r)); got != len(r.Page.Columns) {
-				t.Errorf("%d columns, want %d", got, len(r.Page.Columns))
+			shown := 0
+			for _, c := range api.Columns(d, r) {
+				if c.Default {
+					shown++
+				}
+			}
+			if shown != len(r.Page.Columns) {
+				t.Errorf("%d default columns, want %d", shown, len(r.Page.Columns))
 			}
 			if r.Page.State != "" {
 				known("Page.State", r.Page.State)

@@ -174,8 +174,27 @@ func createRecord(ctx context.Context, c *Caller, r *resource.Resource, body map
 // stored. updatedAt is that of the record when it was read; "" if that does not matter.
 func updateRecord(ctx context.Context, c *Caller, r *resource.Resource, id string, body map[string]any, updatedAt string) (string, error) {
 	id = strings.ToLower(id)
-	if err := knownMembers(c, r, true, body); err != nil {
+	record, err := checkedChange(ctx, c, r, id, body)
+	if err != nil {
 		return "", err
+	}
+	var saved db.Object
+	err = c.Store.Write(ctx, c.actor(), func(tx *db.Tx) (err error) {
+		if updatedAt != "" {
+			if err := tx.CheckUnchanged(r, id, updatedAt); err != nil {
+				return err
+			}
+		}
+		saved, err = tx.Update(r, id, record)
+		return err
+	})
+	return saved.ID, err
+}
+
+// checkedChange returns the members of a change of a record as they are stored.
+func checkedChange(ctx context.Context, c *Caller, r *resource.Resource, id string, body map[string]any) (db.Record, error) {
+	if err := knownMembers(c, r, true, body); err != nil {
+		return nil, err
 	}
 	record, further := db.Record{}, map[string]any{}
 	maps.Copy(further, body)
@@ -189,32 +208,22 @@ func updateRecord(ctx context.Context, c *Caller, r *resource.Resource, id strin
 		}
 		members, err := CheckBody(op.Body, own)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		maps.Copy(record, members)
 	}
 	if len(further) > 0 {
 		whole, err := ReadRecord(ctx, c, r.Type, id)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		members, err := importable(c, r, whole, further)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		maps.Copy(record, members)
 	}
-	var saved db.Object
-	err := c.Store.Write(ctx, c.actor(), func(tx *db.Tx) (err error) {
-		if updatedAt != "" {
-			if err := tx.CheckUnchanged(r, id, updatedAt); err != nil {
-				return err
-			}
-		}
-		saved, err = tx.Update(r, id, record)
-		return err
-	})
-	return saved.ID, err
+	return record, nil
 }
 
 // knownMembers refuses members that a form does not ask for.
