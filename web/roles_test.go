@@ -29,6 +29,8 @@ var pagesOf = map[auth.Permission][]string{
 		"/talent/readiness/new", "POST /talent/readiness", "/talent/readiness/{id}/edit", "POST /talent/readiness/{id}",
 		"/kpis/new", "POST /kpis", "/kpis/{id}/edit", "POST /kpis/{id}",
 		"/vendors/inventory/new", "POST /vendors/inventory", "/vendors/inventory/{id}/edit", "POST /vendors/inventory/{id}",
+		"POST /risks/bulk", "POST /risks/bulk/apply", "POST /roadmap/milestones/bulk", "POST /roadmap/milestones/bulk/apply", "POST /compliance/obligations/bulk", "POST /compliance/obligations/bulk/apply",
+		"POST /vendors/inventory/bulk", "POST /vendors/inventory/bulk/apply", "POST /talent/gaps/bulk", "POST /talent/gaps/bulk/apply", "POST /incidents/bulk", "POST /incidents/bulk/apply", "POST /kpis/bulk", "POST /kpis/bulk/apply",
 	},
 	auth.ReadOversight: {
 		"/keys", "/keys/{id}", "/webhooks", "/webhooks/deadletters", "/webhooks/{id}", "/webhooks/{id}/deliveries/{number}",

@@ -82,6 +82,11 @@ func recordRoutes(resources []*records.Pages) []page.Route {
 			page.Route{Pattern: "GET " + p.Page.List, Needs: auth.ReadRecords, Handle: p.List},
 			page.Route{Pattern: "GET " + p.Page.Base + ".csv", Needs: auth.ReadRecords, Handle: p.Export, Download: true},
 			page.Route{Pattern: "GET " + p.Page.Base + "/{id}", Needs: auth.ReadRecords, Handle: p.Show},
+			page.Route{Pattern: "POST " + p.Page.Base + "/columns", Needs: auth.ReadRecords, Handle: p.SetColumns},
+			page.Route{Pattern: "POST " + p.Page.Base + "/page-size", Needs: auth.ReadRecords, Handle: p.SetPageSize},
+			page.Route{Pattern: "POST " + p.Page.Base + "/views", Needs: auth.ReadRecords, Handle: p.SaveView},
+			page.Route{Pattern: "POST " + p.Page.Base + "/views/rename", Needs: auth.ReadRecords, Handle: p.RenameView},
+			page.Route{Pattern: "POST " + p.Page.Base + "/views/remove", Needs: auth.ReadRecords, Handle: p.RemoveView},
 		)
 		if p.Addable {
 			all = append(all,
@@ -93,6 +98,12 @@ func recordRoutes(resources []*records.Pages) []page.Route {
 			all = append(all,
 				page.Route{Pattern: "GET " + p.Page.Base + "/{id}/edit", Needs: auth.WriteRecords, Handle: p.Edit},
 				page.Route{Pattern: "POST " + p.Page.Base + "/{id}", Needs: auth.WriteRecords, Handle: p.Update, MaxBody: records.MaxForm},
+			)
+		}
+		if p.ChangesTogether() {
+			all = append(all,
+				page.Route{Pattern: "POST " + p.Page.Base + "/bulk", Needs: auth.WriteRecords, Handle: records.Bulk{Pages: p}.Preview},
+				page.Route{Pattern: "POST " + p.Page.Base + "/bulk/apply", Needs: auth.WriteRecords, Handle: records.Bulk{Pages: p}.Apply},
 			)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"govsvc/db"
 	"govsvc/db/resource"
@@ -24,46 +23,43 @@ func (e *RecordError) Error() string { return e.ID + ": " + e.Err.Error() }
 // Unwrap returns the error without the record.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// SaveAll changes the same members of several records, at most MaxSaveAll, in one
-// transaction: all of them change, or none does. The rules are those of Save, and each
-// record has its own audit event. An error about one record is a RecordError.
-func SaveAll(ctx context.Context, c *Caller, object string, ids []string, body map[string]any) error {
+// RecordChange is a change of one record: the members to set.
+type RecordChange struct {
+	ID   string
+	Body map[string]any
+}
+
+// SaveAll changes several records of a type, at most MaxSaveAll, in one transaction: all
+// of them change, or none does. The rules are those of Save, and each record has its own
+// audit event. An error about one record is a RecordError.
+func SaveAll(ctx context.Context, c *Caller, object string, changes []RecordChange) error {
 	r := resource.Find(object)
 	switch {
 	case r == nil || !r.Editable:
 		return &Error{Code: MethodNotAllowed, Message: fmt.Sprintf("records of type %.50q can't be changed in this way", object)}
 	case c.Document == nil:
 		return errNoDocument
-	case len(ids) > MaxSaveAll:
+	case len(changes) > MaxSaveAll:
 		return invalid("ids", fmt.Sprintf("at most %d records can be changed at once", MaxSaveAll))
 	}
 	if err := c.permitFeature(r.Feature); err != nil {
 		return err
 	}
-	changes := make([]db.Record, len(ids))
-	for i, id := range ids {
+	checked := make([]db.Record, len(changes))
+	for i, change := range changes {
 		var err error
-		if changes[i], err = c.checkedChange(ctx, r, id, body); err != nil {
-			return &RecordError{id, err}
+		if checked[i], err = checkedChange(ctx, c, r, change.ID, change.Body); err != nil {
+			return &RecordError{change.ID, err}
 		}
 	}
 	return c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
-		for i, id := range ids {
-			if _, err := tx.Update(r, id, changes[i]); err != nil {
-				return &RecordError{id, err}
+		for i, change := range changes {
+			if _, err := tx.Update(r, change.ID, checked[i]); err != nil {
+				return &RecordError{change.ID, err}
 			}
 		}
 		return nil
 	})
-}
-
-// checkedChange returns the members of a change as Save stores them.
-func (c *Caller) checkedChange(ctx context.Context, r *resource.Resource, id string, body map[string]any) (db.Record, error) {
-	if r.Update == "" {
-		return c.importedChange(ctx, r, id, body)
-	}
-	in, err := c.input(c.Document.Operation(r.Update), id, maps.Clone(body))
-	return in.record(), err
 }
 
 // FailedRecord returns the id of the record that an error of SaveAll is about, and the

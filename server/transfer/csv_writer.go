@@ -20,20 +20,25 @@ const reasonMember = "severity_change_reason"
 type csvWriter struct {
 	names   []string
 	columns []*column
-	index   map[string]int
+	index   map[string]int   // of the columns; -1 for a member without one
 	values  []jsontext.Value // of the present record, by column
 	line    []byte
 	guarded bool // every formula gets a guard; see SheetWriter
 }
 
-func newCSVWriter(document *openapi.Document, object string) *csvWriter {
+// newCSVWriter returns a writer of the included members; nil includes all.
+func newCSVWriter(document *openapi.Document, object string, included func(member string) bool) *csvWriter {
 	of := &resourceSchema{Resource: resource.Find(object), schema: document.Record(object)}
 	names := slices.DeleteFunc(Columns(document, object), func(name string) bool { return name == reasonMember })
-	r := &csvWriter{names: names, index: map[string]int{}}
-	r.values = make([]jsontext.Value, len(r.names))
-	for i, name := range r.names {
-		r.columns, r.index[name] = append(r.columns, of.column(name)), i
+	r := &csvWriter{index: map[string]int{}}
+	for _, name := range names {
+		r.index[name] = -1
+		if included == nil || included(name) {
+			r.index[name] = len(r.names)
+			r.names, r.columns = append(r.names, name), append(r.columns, of.column(name))
+		}
 	}
+	r.values = make([]jsontext.Value, len(r.names))
 	return r
 }
 
@@ -55,6 +60,9 @@ func (r *csvWriter) encode(record []byte) ([]byte, error) {
 		}
 		var value jsontext.Value
 		value, err = decoder.ReadValue()
+		if place < 0 {
+			continue
+		}
 		r.values[place] = append(r.values[place][:0], value...)
 	}
 	r.line = r.line[:0]

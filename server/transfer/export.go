@@ -34,7 +34,7 @@ func Export(ctx context.Context, store *db.DB, document *openapi.Document, by db
 		if len(all) != 1 {
 			return nil, errors.New("a CSV file has one type")
 		}
-		table := newCSVWriter(document, all[0])
+		table := newCSVWriter(document, all[0], nil)
 		f.open, f.end, f.line = strings.Join(table.names, ",")+"\n", "", table.encode
 	default:
 		return nil, noFormat(format)

@@ -3,6 +3,7 @@ package transfer
 import (
 	"bufio"
 	"io"
+	"slices"
 	"strings"
 
 	"govsvc/server/openapi"
@@ -16,9 +17,19 @@ type SheetWriter struct {
 	out *bufio.Writer
 }
 
-// NewSheetWriter writes the header row.
-func NewSheetWriter(document *openapi.Document, object string, w io.Writer) (*SheetWriter, error) {
-	s := &SheetWriter{newCSVWriter(document, object), bufio.NewWriterSize(w, 64<<10)}
+// NewSheetWriter writes the header row, with all members of the records. If only has
+// names, it writes those and the members that an import needs.
+func NewSheetWriter(document *openapi.Document, object string, w io.Writer, only ...string) (*SheetWriter, error) {
+	needed := slices.Clone(document.RecordKey(object))
+	for _, p := range document.Record(object).Properties() {
+		if p.Required && p.Name != "object" {
+			needed = append(needed, p.Name)
+		}
+	}
+	included := func(member string) bool {
+		return len(only) == 0 || slices.Contains(only, member) || slices.Contains(needed, member)
+	}
+	s := &SheetWriter{newCSVWriter(document, object, included), bufio.NewWriterSize(w, 64<<10)}
 	s.csv.guarded = true
 	_, err := s.out.WriteString(strings.Join(s.csv.names, ",") + "\n")
 	return s, err

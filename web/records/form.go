@@ -33,17 +33,23 @@ func renderForm(r *page.Request, status int, res *resource.Resource, current api
 // renderRefused shows a form again with a message at each invalid field. It returns any
 // error that the user did not cause.
 func renderRefused(r *page.Request, form *ui.Form, err error, res *resource.Resource, current api.Record, title string) error {
-	if invalid, ok := errors.AsType[api.ValidationErrors](err); ok {
-		for _, e := range invalid {
-			form.SetError(e.Param, e.Message)
-		}
-		return renderForm(r, http.StatusUnprocessableEntity, res, current, title, form)
-	}
-	status, err := page.SetFormError(form, err)
+	status, err := setRecordError(form, err)
 	if err != nil {
 		return err
 	}
 	return renderForm(r, status, res, current, title, form)
+}
+
+// setRecordError puts the errors of a refused record at their fields. It returns the
+// status of the answer, or an error that the user did not cause.
+func setRecordError(form *ui.Form, err error) (status int, unexpected error) {
+	if invalid, ok := errors.AsType[api.ValidationErrors](err); ok {
+		for _, e := range invalid {
+			form.SetError(e.Param, e.Message)
+		}
+		return http.StatusUnprocessableEntity, nil
+	}
+	return page.SetFormError(form, err)
 }
 
 // New shows the form that adds a record.

@@ -6,19 +6,17 @@ package records
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"govsvc/db/auth"
+	"govsvc/db/dashboard"
 	"govsvc/db/resource"
 	"govsvc/server/api"
-	"govsvc/server/transfer"
 	"govsvc/web/page"
 	"govsvc/web/ui"
 )
-
-// recordsOnPage is the number of records on a page of a list.
-const recordsOnPage = 50
 
 // recordsData is the argument of the page of a list.
 type recordsData struct {
@@ -26,8 +24,12 @@ type recordsData struct {
 	Actions []ui.Action
 	Tabs    []ui.Link
 	Current *currentVersion
+	Views   *viewBar // nil without a list
+	Columns *ui.Form
+	CSV     downloads
 	Filters ui.Filters
 	Table   ui.Table
+	Bulk    *bulkBar // nil if the user can't change several records
 	Pager   ui.Pager
 }
 
@@ -39,33 +41,49 @@ type currentVersion struct {
 
 // List returns the list of the records.
 func (p *Pages) List(r *page.Request) error {
+	return p.show(r, http.StatusOK, r.HTTP.URL.Query(), refusedAction{})
+}
+
+// refusedAction is an action of a list that was refused, for the list that is shown
+// again. The zero value is none.
+type refusedAction struct {
+	view    string // the error of a view's form
+	bulk    string // the error of a bulk change
+	changes bulkChange
+}
+
+// show renders the list that the query parameters ask for.
+func (p *Pages) show(r *page.Request, status int, parameters url.Values, refused refusedAction) error {
 	data := recordsData{Title: p.Page.Title, Tabs: tabs(p.Resource)}
 	if reason := unavailable(r, p.Resource); reason != nil {
 		data.Table.Empty = *reason
 		return r.RenderStatus(http.StatusForbidden, "records", p.Page.Title, data)
 	}
-	view := p.view(r)
-	result, err := api.Browse(r.Context(), r.Caller, p.Type, view)
+	settings, err := dashboard.ReadListSettings(r.Context(), r.Store, r.Org(), r.Session.User.ID, p.Type)
+	if err != nil {
+		return err
+	}
+	view := p.view(parameters, settings)
+	result, err := api.Browse(r.Context(), r.Caller, p.Type, view.View)
 	if err != nil {
 		return err
 	}
 	if data.Current, err = loadCurrentVersion(r, p.Resource); err != nil {
 		return err
 	}
+	if data.Filters, err = p.filterBar(r, view); err != nil {
+		return err
+	}
 	if p.Addable && r.May(auth.WriteRecords) {
 		data.Actions = []ui.Action{{Label: "Add " + ui.WithArticle(p.Singular), Path: p.Page.Base + "/new", Primary: true}}
 	}
-	data.Filters = p.filterBar(view)
-	data.Table = p.table(view, result.Records)
+	data.Columns, data.CSV = p.columnsForm(view), p.downloads(view)
+	data.Views = p.viewBar(view, settings.Views, refused.view)
+	data.Table = p.table(view, result.Records, r.Store.Now())
 	data.Table.Empty = p.emptyList(r, data.Filters.Active)
-	data.Pager = ui.Pager{Shown: len(result.Records), Total: result.Total, More: result.More, One: p.Singular, Many: p.Plural}
-	if result.Previous != "" {
-		data.Pager.Previous = viewPath(p.Page.List, view, "cursor", result.Previous)
-	}
-	if result.Next != "" {
-		data.Pager.Next = viewPath(p.Page.List, view, "cursor", result.Next)
-	}
-	return r.Render("records", p.Page.Title, data)
+	data.Bulk = Bulk{p}.bar(r, view, result, refused, &data.Table)
+	data.Pager = p.pager(view, result)
+	return r.RenderStatus(status, "records", p.Page.Title, data)
 }
 
 // unavailable returns the text for plans without the resource, and nil for others.
@@ -79,111 +97,63 @@ func unavailable(r *page.Request, res *resource.Resource) *ui.Empty {
 	}
 }
 
-// view reads the filters and the order from the query parameters.
-func (p *Pages) view(r *page.Request) api.View {
-	parameters := r.HTTP.URL.Query()
-	view := api.View{
+// listView is what a request asks of a list, with the columns and the page size that
+// the user chose.
+type listView struct {
+	api.View
+	columns []api.Column // that are shown
+	address string       // the parameter columns of the address, "" without it
+}
+
+// view reads a view from the query parameters.
+func (p *Pages) view(parameters url.Values, settings dashboard.ListSettings) listView {
+	view := listView{View: api.View{
 		Filters: map[string]string{}, Search: strings.TrimSpace(parameters.Get("q")), Sort: parameters.Get("sort"),
-		Cursor: parameters.Get("cursor"), Limit: recordsOnPage,
-	}
+		Cursor: parameters.Get("cursor"), Limit: pageSize(settings.PageSize),
+	}}
 	for _, filter := range p.filters {
 		if value := strings.TrimSpace(parameters.Get(filter.Name)); value != "" {
 			view.Filters[filter.Name] = value
 		}
 	}
+	names := settings.Columns
+	if given := parameters.Get(columnsParameter); given != "" {
+		names = strings.Split(given, ",")
+	}
+	view.columns = p.chosenColumns(names)
+	if parameters.Get(columnsParameter) != "" {
+		view.address = columnNames(view.columns)
+	}
 	return view
 }
 
-// viewPath returns the URL of a view, with further parameters. It omits the cursor,
-// so that another order or filter begins at the first page.
-func viewPath(path string, view api.View, further ...any) string {
-	pairs := []any{"q", view.Search, "sort", view.Sort}
-	for _, name := range slices.Sorted(maps.Keys(view.Filters)) {
-		pairs = append(pairs, name, view.Filters[name])
+// path returns the address of the view in a list or a download, with further
+// parameters. It omits the cursor, so that another order or filter begins at the first
+// page.
+func (v listView) path(path string, further ...any) string {
+	pairs := []any{"q", v.Search, "sort", v.Sort, columnsParameter, v.address}
+	for _, name := range slices.Sorted(maps.Keys(v.Filters)) {
+		pairs = append(pairs, name, v.Filters[name])
 	}
 	return ui.WithQuery(path, append(pairs, further...)...)
 }
 
-// filterBar returns the filters above the list.
-func (p *Pages) filterBar(view api.View) ui.Filters {
-	bar := ui.Filters{
-		Action: p.Page.List, Search: &ui.Field{Name: "q", Label: "Search", Value: view.Search}, Hidden: map[string]string{},
-		Active: view.Search != "" || len(view.Filters) > 0, CSV: viewPath(p.Page.Base+".csv", view),
-	}
-	if view.Sort != "" {
-		bar.Hidden["sort"] = view.Sort
-	}
-	for _, filter := range p.filters {
-		bar.Fields = append(bar.Fields, filterField(filter, view.Filters[filter.Name]))
-	}
-	return bar
-}
+// query returns the query parameters of the view, without the cursor.
+func (v listView) query() string { return strings.TrimPrefix(v.path(""), "?") }
 
-// filterField returns the field of a filter: a choice, a text or a date.
-func filterField(filter api.Filter, value string) *ui.Field {
-	field := &ui.Field{Name: filter.Name, Label: Label(filter.Name), Value: value}
-	switch {
-	case filter.Instant:
-		field.Type, field.Value = "date", ui.DateInput(value)
-	case filter.Values == nil:
-		field.Type, field.MaxLength = "text", 200
-	default:
-		field.Options = ui.Options(filter.Values...)
-		if several := strings.Split(value, ","); len(several) > 1 {
-			for i, one := range several {
-				several[i] = ui.Humanize(one)
-			}
-			field.Options = append([]ui.Option{{Value: value, Label: strings.Join(several, " or ")}}, field.Options...)
-		}
+// pager returns the links to the pages before and after this one.
+func (p *Pages) pager(view listView, result api.ViewPage) ui.Pager {
+	pager := ui.Pager{
+		Shown: len(result.Records), Total: result.Total, More: result.More, One: p.Singular, Many: p.Plural,
+		Sizes: &ui.Sizes{Action: p.Page.Base + "/page-size", Now: view.Limit, Choose: pageSizes, Hidden: map[string]string{"query": view.query()}},
 	}
-	return field
-}
-
-// table returns the records of a page. The first column has the name of the record
-// and links to its page.
-func (p *Pages) table(view api.View, records []api.Record) ui.Table {
-	table, names := ui.Table{Caption: ui.Capitalize(p.Plural)}, p.Page.Names
-	for _, column := range p.columns {
-		table.Columns = append(table.Columns, p.heading(column, view))
+	if result.Previous != "" {
+		pager.Previous = view.path(p.Page.List, "cursor", result.Previous)
 	}
-	for _, record := range records {
-		row := ui.Row{Href: p.Page.Base + ui.Path(record["id"]), Cells: []any{nameOf(p.Resource, record)}}
-		if len(names) > 1 && ui.Text(record[names[0]]) != "" {
-			row.Under = ui.Text(record[names[1]])
-		}
-		for _, column := range p.columns[1:] {
-			value := cellValue(column.Field, record)
-			if column.Name == "regime_name" { // without its number, which is too wide for a list
-				short, _, _ := strings.Cut(ui.Text(value), " (")
-				value = ui.Truncate(short, 24)
-			}
-			row.Cells = append(row.Cells, value)
-		}
-		table.Rows = append(table.Rows, row)
+	if result.Next != "" {
+		pager.Next = view.path(p.Page.List, "cursor", result.Next)
 	}
-	return table
-}
-
-// heading returns the head of a column, with the link that sorts by it. The first
-// click sorts values with a rank, numbers and times descending, texts ascending.
-func (p *Pages) heading(column api.Column, view api.View) ui.Column {
-	head := ui.Column{Label: Label(column.Name), Kind: kindOf(column.Field)}
-	if !column.Sorts {
-		return head
-	}
-	descending := head.Kind != ui.PlainText && head.Kind != ui.Code && head.Kind != ui.Long
-	switch view.Sort {
-	case column.Name:
-		head.Sorted, descending = "ascending", true
-	case "-" + column.Name:
-		head.Sorted, descending = "descending", false
-	}
-	view.Sort = column.Name
-	if descending {
-		view.Sort = "-" + column.Name
-	}
-	head.Sort = viewPath(p.Page.List, view)
-	return head
+	return pager
 }
 
 // emptyList returns the text of an empty list, with the first action.
@@ -225,19 +195,4 @@ func loadCurrentVersion(r *page.Request, res *resource.Resource) (*currentVersio
 		current.State = ui.Text(record[version.Page.State])
 	}
 	return current, nil
-}
-
-// Export sends all records of a view as CSV, which can be imported again.
-func (p *Pages) Export(r *page.Request) error {
-	view := p.view(r)
-	download := r.NewDownload(strings.ReplaceAll(p.Type, "_", "-")+".csv", "text/csv; charset=utf-8", 0)
-	sheet, err := transfer.NewSheetWriter(r.Document, p.Type, download)
-	if err != nil {
-		return err
-	}
-	err = api.ExportView(r.Context(), r.Caller, p.Type, view, sheet.Write)
-	if err == nil {
-		err = sheet.Flush()
-	}
-	return download.End(err)
 }

@@ -9,6 +9,15 @@ type Pager struct {
 	Total          int    // rows of all pages; 0 if unknown
 	More           bool   // Total is a lower bound
 	One, Many      string // singular and plural: "risk", "risks"
+	Sizes          *Sizes // nil if the size of a page is fixed
+}
+
+// Sizes is the part of a Pager that sets the number of rows on a page.
+type Sizes struct {
+	Action string // path that receives the form
+	Now    int
+	Choose []int
+	Hidden map[string]string
 }
 
 // Filters is the argument of the block "filters": the form above a list, sent

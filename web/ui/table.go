@@ -5,6 +5,7 @@ const (
 	PlainText = ""        // any text
 	Badge     = "badge"   // value of an enumeration, with its colour
 	Time      = "time"    // instant or date
+	Due       = "due"     // Deadline
 	Number    = "number"  // aligned to the right
 	Percent   = "percent" // number from 0 to 100
 	Code      = "code"    // id or key
@@ -18,6 +19,9 @@ type Table struct {
 	Columns []Column
 	Rows    []Row
 	Empty   Empty // replaces the table if there are no rows
+	// Select is the id of the form that the check boxes of the rows belong to; "" for
+	// a table without them.
+	Select string
 }
 
 // Column is a column of a Table.
@@ -32,9 +36,11 @@ type Column struct {
 
 // Row is a row of a Table.
 type Row struct {
-	Href  string // link of the first cell; "" for none
-	Under string // second line of the first cell: a key, an address
-	Cells []any
+	ID       string // value of the check box "id"
+	Selected bool
+	Href     string // link of the first cell; "" for none
+	Under    string // second line of the first cell: a key, an address
+	Cells    []any
 	// Actions are at the end of the row.
 	Actions []Action
 }
