@@ -28,6 +28,7 @@ func openLarge(t testing.TB, n int) (*db.DB, db.Organisation) {
 				"severity":    severities[i%5], "likelihood": likelihoods[i%6], "status": statuses[i%7%5],
 				"owner_name": fmt.Sprintf("Owner %d", i%53), "dimension": "OTHER",
 				"mitigation_action": "Something is being done about it, step by step.",
+				"target_date":       fmt.Sprintf("20%02d-%02d-%02d", 20+i%20, 1+i%12, 1+i%28),
 				"created_at":        fmt.Sprintf("2026-%02d-%02dT%02d:%02d:00.000Z", 1+i%9, 1+i%28, i%24, i/24%60),
 			}
 		})
@@ -106,12 +107,29 @@ func BenchmarkOverview(b *testing.B) {
 	put(b, store, "obligation", 100_000, func(i int) db.Record {
 		return db.Record{
 			"obligation_key": fmt.Sprint("o", i), "regime_id": fmt.Sprint("r", i%12), "regime_name": "R", "jurisdiction": "EU", "title": "T",
-			"priority_band": bands[i%4], "status": statuses[i%7%6],
+			"priority_band": bands[i%4], "status": statuses[i%7%6], "owner_role": fmt.Sprintf("Owner %d", i%53),
+			"target_date": fmt.Sprintf("20%02d-%02d-%02d", 20+i%20, 1+i%12, 1+i%28),
 		}
 	})
-	for b.Loop() {
-		if _, err := dashboard.ReadOverview(b.Context(), store, org, ""); err != nil {
-			b.Fatal(err)
+	b.Run("posture", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := dashboard.ReadOverview(b.Context(), store, org, ""); err != nil {
+				b.Fatal(err)
+			}
 		}
+	})
+	for _, owner := range []string{"", "Owner 7"} {
+		b.Run("attention, owner "+owner, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := dashboard.CountAttention(b.Context(), store, org, "", dashboard.AttentionQuery{Owner: owner}); err != nil {
+					b.Fatal(err)
+				}
+				for _, urgency := range dashboard.Urgencies() {
+					if _, err := dashboard.ReadAttention(b.Context(), store, org, "", dashboard.AttentionQuery{Owner: owner, Urgency: urgency, Limit: 6}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"image/png"
 	"os"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"govsvc/db/auth"
 	"govsvc/internal/testkit"
@@ -80,3 +83,60 @@ func TestBrowserClocks(t *testing.T) {
 		}
 	}
 }
+
+// TestBrowserAttention works through the tasks of the overview: it chooses an owner, and
+// records the notification that is due. The page has no scroll bar, no cut text and no card
+// without a neighbour at five widths in both colour schemes.
+func TestBrowserAttention(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, options{data: usersOnly})
+	h.importRecords(attentionLines...)
+	b := newBrowser(t, h).as(auth.Editor)
+	b.open("/")
+	b.expect("Data leak", "Model drift", "overdue by 1 day")
+	if colour := evaluate[string](b, `getComputedStyle(document.querySelector(".task-due .alarm")).color`); colour != evaluate[string](b, `getComputedStyle(document.querySelector("h3.alarm")).color`) {
+		t.Errorf("an overdue date has the colour %s", colour)
+	}
+	b.load(chromedp.Evaluate[chromedp.Void](`document.querySelector("main select[name=owner]").value = "Ada"; document.querySelector("main .filters").submit()`))
+	b.expect("Data leak", "Log the use", "!Model drift")
+	b.press("Record notification Data leak")
+	b.fill("Regulator", "Datatilsynet")
+	b.press("Record notification")
+	b.open("/?owner=Ada")
+	b.expect("Log the use", "!Data leak")
+	b.open("/attention")
+	b.expect("Model drift", "!Data leak")
+	b.checkPage("attention")
+}
+
+// TestBrowserOverview_Widths checks the overview of the demonstration at five widths in both
+// colour schemes: nothing is wider than the window, and no text is cut off.
+func TestBrowserOverview_Widths(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, newHarness(t)).as(auth.Editor)
+	for _, path := range []string{"/", "/attention"} {
+		b.open(path)
+		for _, width := range []int64{390, 768, 1024, 1440, 1920} {
+			for _, scheme := range []string{"light", "dark"} {
+				b.setColourScheme(scheme)
+				b.resize(view{width: width, height: 900})
+				b.saveScreenshot(fmt.Sprintf("overview%s-%d-%s", strings.ReplaceAll(path, "/", "-"), width, scheme))
+				if over := evaluate[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
+					t.Errorf("%s, %d, %s: the page is %d pixels wider than the window", path, width, scheme, over)
+				}
+				if cut := evaluate[[]string](b, cutTexts); len(cut) > 0 {
+					t.Errorf("%s, %d, %s: cut off: %q", path, width, scheme, cut)
+				}
+			}
+		}
+	}
+}
+
+// cutTexts returns the texts of the cards that are wider than their box, or that another
+// element of their task covers.
+const cutTexts = `[...document.querySelectorAll("main .card :is(p, a, h2, h3, span, td, th)")].filter((e) =>
+	e.checkVisibility() && !e.classList.contains("unseen") && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline").map((e) => e.innerText)
+	.concat([...document.querySelectorAll(".tasks li")].filter((li) => {
+		const boxes = [...li.children].map((e) => e.getBoundingClientRect());
+		return boxes.some((a, i) => boxes.some((b, j) => i < j && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1));
+	}).map((e) => e.innerText))`

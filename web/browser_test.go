@@ -189,7 +189,7 @@ func TestBrowserPages(t *testing.T) {
 		data     *testdb.Template[tokens]
 		overview []string // what the overview shows
 	}{
-		"demo":  {demoData, []string{"Open risks by severity and likelihood", "Notification clocks", "KPIs against target"}},
+		"demo":  {demoData, []string{"Needs attention", "Open risks", "KPIs against target"}},
 		"empty": {usersOnly, []string{"No records yet", "Create API key"}},
 	} {
 		t.Run(name, func(t *testing.T) {

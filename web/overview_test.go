@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"govsvc/db"
-	"govsvc/db/audit"
 	"govsvc/db/auth"
 	"govsvc/internal/testkit"
 )
+
+// maxPage bounds the HTML of a page in bytes.
+const maxPage = 60_000
 
 // TestOverview checks the overview of the demonstration organisation.
 func TestOverview(t *testing.T) {
@@ -23,11 +25,18 @@ func TestOverview(t *testing.T) {
 	r := c.get("/")
 	c.expect(r, 200,
 		"Optimization", "71.3", `<title id="score-title">Overall score: 47.8 at 27 Nov 2024, 71.3 at 7 Oct 2026.</title>`, // assessment
-		"54 of 116 applicable", "EU AI Act (Regulation (EU) 2024/1689): 16 compliant, 15 in progress, 5 at risk, 1 non compliant, 7 not started.",
+		"Verdict unchanged, 4.6 points higher since 10 Jun 2026.", "24 open, 5 critical",
+		"54 of 116 met (46\u00a0%)", "EU AI Act (Regulation (EU) 2024/1689): 16 compliant, 15 in progress, 5 at risk, 1 non compliant, 7 not started.",
+		"3 of 14 completed", "Certify: 1 open.", "0 of 8 on target", "Near target: 80\u00a0% or more of the way to the target.",
+		`<rect class="tone-critical" width="714`, `<span class="badge tone-critical">Off target</span>`, `<span class="badge tone-medium">Near target</span>`,
 		"Claims agent sent settlement letters to former addresses", "51 days left", `data-now="2026-10-01T12:00:00.000Z"`,
-		"47.8\u00a0%, target 45\u00a0%", "0.81, target 0.85", "Import completed", "459 records", "Command line",
-		"Caduveo Medical Evidence Ltd", "60 days",
-		"!No records yet", "!signed in", "!User created")
+		"47.8\u00a0%, target 45\u00a0%", "0.81, target 0.85", "Command line imported 459 records", "158 check-ins, 120 obligations, 40 risks",
+		"!No records yet", "!signed in", "!User created", "!class=\"tone-info\" width") // no bar of a KPI is blue
+	expectOrder(t, r.body, `id="attention"`, `id="assessment"`, `id="incidents"`, `id="kpis"`, `id="risks"`, `id="obligations"`, `id="roadmap"`, `id="changes"`)
+	expectOrder(t, r.body, ">Stabilise</a>", ">Embed</a>", ">Conform</a>", ">Certify</a>") // as in the roadmap
+	if len(r.body) > maxPage {
+		t.Errorf("the page has %d bytes, want at most %d", len(r.body), maxPage)
+	}
 	if low, high := strings.Index(r.body, "Lowest selection-rate"), strings.Index(r.body, "Triage proposals changed"); low < 0 || high < low {
 		t.Errorf("the KPI furthest from its target is not the first: got positions %d and %d", low, high)
 	}
@@ -52,7 +61,7 @@ func TestOverview_Links(t *testing.T) {
 	h := newHarness(t)
 	c := h.as(auth.Viewer)
 	page := c.get("/").body
-	cells := regexp.MustCompile(`<td class="tone-\w+"><a href="([^"]+)" aria-label="(\d+ open risks?), severity \w+, likelihood [^"]+">(\d+)</a></td>`).FindAllStringSubmatch(page, -1)
+	cells := regexp.MustCompile(`<td class="tone-\w+"><a href="([^"]+)" aria-label="(\d+ open risks?), severity \w+, likelihood [^"]+"><span>(\d+)[ <]`).FindAllStringSubmatch(page, -1)
 	if len(cells) != 9 {
 		t.Fatalf("%d cells of the heat map link to lists, want 9", len(cells))
 	}
@@ -70,13 +79,13 @@ func TestOverview_Links(t *testing.T) {
 			t.Errorf("%s lists %s records, want %s", cell[1], got, cell[2])
 		}
 	}
-	tiles := regexp.MustCompile(`<p class="tile-label"><a href="([^"]+)">Open (?:risks|incidents)</a></p><p class="tile-value">(\d+)</p>`).FindAllStringSubmatch(page, -1)
+	all := regexp.MustCompile(`<h2 id="risks"><a href="([^"]+)">Open risks</a> <span class="muted small">(\d+) open`).FindAllStringSubmatch(page, -1)
 	levels := regexp.MustCompile(`<li><a href="([^"]+)">(\d+)</a> <span class="badge`).FindAllStringSubmatch(page, -1)
-	bands := regexp.MustCompile(`<li><a href="(/vendors[^"]+)">.*?<span>(\d+)<span`).FindAllStringSubmatch(page, -1)
-	if len(tiles) != 2 || len(levels) != 3 || len(bands) != 4 {
-		t.Fatalf("got links at %d tiles, %d incident severities and %d vendor risk bands, want 2, 3 and 4", len(tiles), len(levels), len(bands))
+	phases := regexp.MustCompile(`<a href="(/roadmap\?phase[^"]+)">[^<]+</a> <span class="small muted">\d+ of (\d+) completed`).FindAllStringSubmatch(page, -1)
+	if len(all) != 1 || len(levels) != 3 || len(phases) != 4 {
+		t.Fatalf("got links at %d headings, %d incident severities and %d phases, want 1, 3 and 4", len(all), len(levels), len(phases))
 	}
-	for _, link := range append(append(tiles, levels...), bands...) {
+	for _, link := range append(append(all, levels...), phases...) {
 		if got := count(link[1]); got != link[2] {
 			t.Errorf("%s lists %s records, want %s", link[1], got, link[2])
 		}
@@ -94,7 +103,7 @@ func TestClocks(t *testing.T) {
 	}
 	c := h.as(auth.Viewer)
 	r := c.get("/")
-	c.expect(r, 200, "2 notifications overdue")
+	c.expect(r, 200, `<h3 class="alarm">Overdue <span class="muted">2</span></h3>`)
 	found := regexp.MustCompile(`tone-(\w+)" data-until="[^"]+">([^<]+)<`).FindAllStringSubmatch(r.body, -1)
 	var got []string
 	for _, clock := range found {
@@ -124,8 +133,8 @@ func TestOverview_WithoutRecords(t *testing.T) {
 	}
 	h.importRecords(`{"object":"risk","risk_id":"R-1","title":"A risk","description":"Not rated.","status":"Open"}`)
 	c := h.as(auth.Viewer)
-	c.expect(c.get("/"), 200, "!No records yet", "Not rated", "No assessments yet.", "No open incidents.", "No pending notifications",
-		"No active KPIs.", "No obligations yet.", "No vendors yet.", "none applicable")
+	c.expect(c.get("/"), 200, "!No records yet", "Not rated", "No assessments yet.", "No open incidents.", "Nothing is overdue or due within 30 days.",
+		"No active KPIs.", "No obligations yet.", "No milestones yet.")
 }
 
 // TestOverview_NeedsPlan checks that the overview hides incidents if the plan excludes
@@ -137,7 +146,8 @@ func TestOverview_NeedsPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := h.as(auth.Viewer)
-	c.expect(c.get("/"), 200, "Open risks by severity", "!Notification clocks", "!Open incidents", "!Claims agent sent")
+	c.expect(c.get("/"), 200, "Open risks", "!Record notification", "!Open incidents", "!Claims agent sent")
+	c.expect(c.get("/attention?type=incident"), 200, "No matching tasks")
 }
 
 // TestOverview_EscapesTexts checks that the overview escapes the texts of records.
@@ -160,24 +170,32 @@ func TestOverview_EscapesTexts(t *testing.T) {
 	expectEscaped(t, "/", r)
 }
 
-// TestOverview_RecentChanges checks that the overview lists recent changes to records,
-// with the changed fields and the user. It omits sign-ins.
-func TestOverview_RecentChanges(t *testing.T) {
+// TestOverview_RecentActivity checks that the overview says who changed what of which
+// record. It puts changes of the same record and of the same kind together, and omits
+// sign-ins.
+func TestOverview_RecentActivity(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	risk := h.find("risk", "claims")["id"].(string)
-	err := h.store.Write(t.Context(), db.Actor{Org: h.by().Org, ID: h.user("editor").ID}, func(tx *db.Tx) error {
-		if err := tx.Audit(audit.Event{
-			Action: "risk.updated", Category: audit.DataChange, Severity: audit.SeverityWrite, ResourceType: "risk", ResourceID: risk,
-			Metadata: audit.Metadata{"changes": audit.Changes{"severity": {From: "HIGH", To: "LOW"}, "owner_name": {From: "Ada", To: nil}}},
-		}); err != nil {
-			return err
-		}
-		return tx.Audit(audit.Event{Action: "user.signed_in", Category: audit.Authentication, Severity: audit.SeverityRead})
-	})
-	if err != nil {
-		t.Fatal(err)
+	c := h.as(auth.Editor)
+	claims, other := h.pathOf("/risks", "risk", "claims"), h.pathOf("/risks", "risk", "register")
+	for _, change := range [][]string{{"owner_name", "Ada Byron"}, {"owner_name", "Grace", "target_date", "2027-01-31"}, {"owner_name", "Grace Hopper"}} {
+		c.expect(c.post(claims, change...), 303)
 	}
-	c := h.as(auth.Viewer)
-	c.expect(c.get("/"), 200, `<a href="/risks/`+risk+`">Risk updated</a>`, "· Owner, Severity", ", editor</p>", "!signed in")
+	c.expect(c.post(other, "target_date", "2027-01-31"), 303)
+	for i := range 5 {
+		c.expect(c.post("/signals", "signal_type", fmt.Sprintf("drift_%d", i), "numeric_value", "1", "rag", "RED", "as_of", "2026-10-01T10:00", "module_id", "m"), 303)
+	}
+	h.importRecords(`{"object":"risk","risk_id":"R-1","title":"A risk","description":"Not rated.","status":"Open"}`)
+	h.importRecords(`{"object":"risk","risk_id":"R-1","title":"A risk","description":"Not rated.","status":"Open"}`) // changes nothing
+	r := c.get("/")
+	_, list, _ := strings.Cut(r.body, `id="changes"`)
+	expectOrder(t, list, "Command line imported 1 record <span", "scene.ndjson: 1 risk",
+		`editor added <a href="/signals">5 signals</a>`,
+		`editor changed <a href="`+other+`">`, "Due: ", " → 31 Jan 2027<",
+		`editor changed <a href="`+claims+`">Agent letters reach former addresses</a> <span class="muted small">Owner, Due</span>`,
+		"Command line imported 459 records")
+	if n := strings.Count(list, "<li>"); n != 5 {
+		t.Errorf("got %d lines, want 5:\n%s", n, list)
+	}
+	c.expect(r, 200, "!signed in", "!Grace</")
 }

@@ -19,7 +19,10 @@ import (
 func (s *Site) routes(config Config) []page.Route {
 	signIn, first := account.NewSignIn(config.Store.Now, config.FirstLink), overview.New(config.Document)
 	return slices.Concat(
-		[]page.Route{{Pattern: "GET /{$}", Needs: auth.ReadRecords, Handle: first.Show}},
+		[]page.Route{
+			{Pattern: "GET /{$}", Needs: auth.ReadRecords, Handle: first.Show},
+			{Pattern: "GET /attention", Needs: auth.ReadRecords, Handle: overview.ShowAttention},
+		},
 		signInRoutes(signIn), accountRoutes(), userRoutes(),
 		recordRoutes(records.All(config.Document)), importRoutes(s.imports), evidenceRoutes(),
 		keyRoutes(), webhookRoutes(), referenceRoutes(),

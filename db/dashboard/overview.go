@@ -5,25 +5,24 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/db/sqlite"
 )
 
 // Overview is the state of an organisation.
 type Overview struct {
 	Assessments []Assessment // the latest, oldest first, at most 12
-	Risks       []RiskCount  // that are Open or InProgress
-	Incidents   IncidentState
-	Kpis        []KpiState // the newest 50 active ones, by code
-	ActiveKpis  int
-	Obligations []RegimeCount // at most 50 regimes, by id
-	Vendors     []BandCount   // without exited ones
-	Renewals    []Renewal     // that are due within RenewalsAhead, soonest first, at most 10
-	RenewalsDue int           // the number of all renewals within RenewalsAhead
-	Recent      [][]byte      // the latest changes of records, audit events as JSON, newest first, at most 25
+	Risks       []RiskCount  // that are Open or InProgress, or were MovementDays ago
+	// MovementKnown reports whether Risks has the counts of MovementDays ago. They are
+	// unknown if too many risks have changed since.
+	MovementKnown bool
+	Incidents     IncidentState
+	Kpis          []KpiState // the newest 50 active ones, by code
+	ActiveKpis    int
+	Obligations   []RegimeCount // at most 50 regimes, by id
+	Phases        []PhaseState  // of the active roadmap, in their order, at most 20
+	Recent        [][]byte      // the latest changes of records, audit events as JSON, newest first, at most recentEvents
 }
-
-// RenewalsAhead is the period of the renewals in the overview.
-const RenewalsAhead = 90 * 24 * time.Hour
 
 // Assessment is a completed assessment. Unknown values are nil.
 type Assessment struct {
@@ -35,25 +34,10 @@ type Assessment struct {
 	CompletedAt   string
 }
 
-// RiskCount is the number of open risks with a severity and a likelihood; "" for risks
-// without a rating.
-type RiskCount struct {
-	Severity, Likelihood string
-	Count                int
-}
-
-// IncidentState counts open incidents, which are those before resolved, and the running
-// notification clocks of incidents that are not closed.
+// IncidentState counts open incidents, which are those before resolved.
 type IncidentState struct {
 	Open       int
 	BySeverity map[string]int
-	Clocks     []IncidentClock // soonest deadline first, at most 10
-	Running    int             // the number of all clocks
-}
-
-// IncidentClock is an incident with a required notification that was not sent yet.
-type IncidentClock struct {
-	ID, Title, Severity, Status, Deadline string
 }
 
 // KpiState is a key result with its values. Unknown values are nil.
@@ -64,22 +48,23 @@ type KpiState struct {
 	CurrentAsOf                                      *string
 }
 
-// RegimeCount counts the obligations of a regime by status.
+// RegimeCount counts the obligations of a regime by status, and its deadlines.
 type RegimeCount struct {
 	RegimeID, RegimeName string
 	ByStatus             map[string]int
 	Total                int
+	Overdue              int    // open obligations whose due date has passed
+	NextDue              string // the next due date of an open obligation, from today on; "" for none
 }
 
-// BandCount counts the vendors of a risk band.
-type BandCount struct {
-	Band  string
-	Count int
-}
-
-// Renewal is a vendor whose contract ends soon.
-type Renewal struct {
-	ID, Name, Status, ContractEnd string
+// PhaseState counts the milestones of a phase by status, without cancelled ones.
+type PhaseState struct {
+	Name      string
+	Total     int
+	Completed int
+	Blocked   int
+	Overdue   int
+	NextDue   string // the next due date of an open milestone, from today on; "" for none
 }
 
 // ReadOverview reads the state of an organisation. Each part has an index, so that the
@@ -90,8 +75,8 @@ func ReadOverview(ctx context.Context, store *db.DB, org db.Organisation, user s
 	err := store.Search(ctx, user, func(ctx context.Context, pool *sqlite.Pool) error {
 		r := overviewReader{store, pool}
 		for _, part := range []func(context.Context, db.Org, *Overview) error{
-			r.recentAssessments, r.openRiskCounts, r.incidentClocks, r.openIncidentCounts, r.activeKpis,
-			r.regimeCounts, r.vendorBandCounts, r.renewals, r.recentEvents,
+			r.recentAssessments, r.openRiskCounts, r.riskMovement, r.openIncidentCounts, r.activeKpis,
+			r.regimeCounts, r.regimeDeadlines, r.roadmapPhases, r.recentEvents,
 		} {
 			if err := part(ctx, org.Org, &o); err != nil {
 				return err
@@ -108,6 +93,9 @@ type overviewReader struct {
 	*sqlite.Pool
 }
 
+// today returns the day of the store's clock, in UTC.
+func (d overviewReader) today() string { return d.db.Now().UTC().Format(time.DateOnly) }
+
 func (d overviewReader) recentAssessments(ctx context.Context, org db.Org, o *Overview) error {
 	return d.Each(ctx, func(row db.Scanner) error {
 		var a Assessment
@@ -118,35 +106,9 @@ func (d overviewReader) recentAssessments(ctx context.Context, org db.Org, o *Ov
 		WHERE org_id = ? ORDER BY completed_at DESC LIMIT 12`, org)
 }
 
-const openRisks = `SELECT coalesce(severity, ''), coalesce(likelihood, ''), count(*) FROM risks
-	WHERE org_id = ? AND status IN ('Open', 'InProgress') GROUP BY severity, likelihood`
-
-func (d overviewReader) openRiskCounts(ctx context.Context, org db.Org, o *Overview) error {
-	return d.Each(ctx, func(row db.Scanner) error {
-		var c RiskCount
-		err := row.Scan(&c.Severity, &c.Likelihood, &c.Count)
-		o.Risks = append(o.Risks, c)
-		return err
-	}, openRisks, org)
-}
-
-const runningClocks = ` FROM incidents WHERE org_id = ? AND notification_required = 1 AND notified_at IS NULL AND status <> 'closed'`
-
-func (d overviewReader) incidentClocks(ctx context.Context, org db.Org, o *Overview) error {
-	if err := d.Row(ctx, "SELECT count(*)"+runningClocks, org).Scan(&o.Incidents.Running); err != nil {
-		return db.StoreError(err)
-	}
-	return d.Each(ctx, func(row db.Scanner) error {
-		var c IncidentClock
-		err := row.Scan(&c.ID, &c.Title, &c.Severity, &c.Status, &c.Deadline)
-		o.Incidents.Clocks = append(o.Incidents.Clocks, c)
-		return err
-	}, "SELECT id, title, severity, status, notification_deadline"+runningClocks+" ORDER BY notification_deadline, seq LIMIT 10", org)
-}
-
 // openIncidents has the condition of the index incidents_open, so that SQLite uses it.
-const openIncidents = `SELECT severity, count(*) FROM incidents
-	WHERE org_id = ? AND (status = 'open' OR status = 'investigating' OR status = 'contained') GROUP BY severity`
+var openIncidents = `SELECT severity, count(*) FROM incidents
+	WHERE org_id = ?1 AND (status = 'open' OR status = 'investigating' OR status = 'contained')` + unarchived(resource.Incident) + " GROUP BY severity"
 
 func (d overviewReader) openIncidentCounts(ctx context.Context, org db.Org, o *Overview) error {
 	o.Incidents.BySeverity = map[string]int{}
@@ -161,7 +123,7 @@ func (d overviewReader) openIncidentCounts(ctx context.Context, org db.Org, o *O
 }
 
 func (d overviewReader) activeKpis(ctx context.Context, org db.Org, o *Overview) error {
-	if err := d.Row(ctx, "SELECT count(*) FROM kpis WHERE org_id = ? AND status = 'active'", org).Scan(&o.ActiveKpis); err != nil {
+	if err := d.Row(ctx, "SELECT count(*) FROM kpis WHERE org_id = ?1 AND status = 'active'"+unarchived(resource.KPI), org).Scan(&o.ActiveKpis); err != nil {
 		return db.StoreError(err)
 	}
 	return d.Each(ctx, func(row db.Scanner) error {
@@ -170,7 +132,7 @@ func (d overviewReader) activeKpis(ctx context.Context, org db.Org, o *Overview)
 		o.Kpis = append(o.Kpis, k)
 		return err
 	}, `SELECT * FROM (SELECT id, code, statement, metric_name, unit, direction, baseline_value, target_value, current_value, current_as_of
-			FROM kpis WHERE org_id = ? AND status = 'active' ORDER BY created_at DESC, id DESC LIMIT 50)
+			FROM kpis WHERE org_id = ?1 AND status = 'active'`+unarchived(resource.KPI)+` ORDER BY created_at DESC, id DESC LIMIT 50)
 		ORDER BY code`, org)
 }
 
@@ -193,37 +155,50 @@ func (d overviewReader) regimeCounts(ctx context.Context, org db.Org, o *Overvie
 		return nil
 	}, `SELECT c.regime_id, c.status, c.n,
 			(SELECT regime_name FROM obligations o WHERE o.org_id = ?1 AND o.regime_id = c.regime_id ORDER BY created_at DESC, id DESC LIMIT 1)
-		FROM (SELECT regime_id, status, count(*) AS n FROM obligations WHERE org_id = ?1 GROUP BY regime_id, status LIMIT 306) c
+		FROM (SELECT regime_id, status, count(*) AS n FROM obligations WHERE org_id = ?1`+unarchived(resource.Obligation)+` GROUP BY regime_id, status LIMIT 306) c
 		ORDER BY c.regime_id, c.status`, org)
 }
 
-const vendorBands = `SELECT initial_risk_band, count(*) FROM vendors WHERE org_id = ? AND status <> 'exited' GROUP BY initial_risk_band
-	ORDER BY CASE initial_risk_band WHEN 'CRITICAL' THEN 1 WHEN 'HIGH' THEN 2 WHEN 'MEDIUM' THEN 3 ELSE 4 END`
-
-func (d overviewReader) vendorBandCounts(ctx context.Context, org db.Org, o *Overview) error {
-	return d.Each(ctx, func(row db.Scanner) error {
-		var b BandCount
-		err := row.Scan(&b.Band, &b.Count)
-		o.Vendors = append(o.Vendors, b)
-		return err
-	}, vendorBands, org)
-}
-
-const ending = " FROM vendors WHERE org_id = ? AND status <> 'exited' AND contract_end BETWEEN ? AND ?"
-
-func (d overviewReader) renewals(ctx context.Context, org db.Org, o *Overview) error {
-	today := d.db.Now().Format(time.DateOnly)
-	last := d.db.Now().Add(RenewalsAhead).Format(time.DateOnly)
-	if err := d.Row(ctx, "SELECT count(*)"+ending, org, today, last).Scan(&o.RenewalsDue); err != nil {
-		return db.StoreError(err)
+// regimeDeadlines adds the deadlines to the regimes.
+func (d overviewReader) regimeDeadlines(ctx context.Context, org db.Org, o *Overview) error {
+	at := map[string]int{}
+	for i, regime := range o.Obligations {
+		at[regime.RegimeID] = i
 	}
 	return d.Each(ctx, func(row db.Scanner) error {
-		var r Renewal
-		err := row.Scan(&r.ID, &r.Name, &r.Status, &r.ContractEnd)
-		o.Renewals = append(o.Renewals, r)
-		return err
-	}, "SELECT id, vendor_name, status, contract_end"+ending+" ORDER BY contract_end, seq LIMIT 10", org, today, last)
+		var id, next string
+		var overdue int
+		if err := row.Scan(&id, &overdue, &next); err != nil {
+			return err
+		}
+		if i, shown := at[id]; shown {
+			o.Obligations[i].Overdue, o.Obligations[i].NextDue = overdue, next
+		}
+		return nil
+	}, regimeDeadlines, org, d.today())
 }
+
+// regimeDeadlines reads one index of open obligations.
+var regimeDeadlines = `SELECT regime_id, sum(target_date < ?2), coalesce(min(iif(target_date >= ?2, target_date, NULL)), '')
+	FROM obligations WHERE org_id = ?1 AND ` + resource.Obligation.Attention.OpenSQL() + " AND target_date > ''" + unarchived(resource.Obligation) + " GROUP BY regime_id"
+
+func (d overviewReader) roadmapPhases(ctx context.Context, org db.Org, o *Overview) error {
+	return d.Each(ctx, func(row db.Scanner) error {
+		var p PhaseState
+		err := row.Scan(&p.Name, &p.Total, &p.Completed, &p.Blocked, &p.Overdue, &p.NextDue)
+		o.Phases = append(o.Phases, p)
+		return err
+	}, `SELECT phase, count(*), sum(status = 'completed'), sum(status = 'blocked'), coalesce(sum(status <> 'completed' AND target_date < ?2), 0),
+			coalesce(min(iif(status <> 'completed' AND target_date >= ?2, target_date, NULL)), '')
+		FROM milestones WHERE org_id = ?1 AND `+resource.Milestone.List.Where+` AND status <> 'cancelled'`+unarchived(resource.Milestone)+`
+		GROUP BY phase ORDER BY coalesce((SELECT min(p.key) FROM roadmaps r, json_each(r.phases) p
+			WHERE r.org_id = ?1 AND r.id = roadmap_id AND json_extract(r.phases, p.fullkey || '.phase') = phase), 1000), min(target_date), phase
+		LIMIT 20`, org, d.today())
+}
+
+// recentEvents is how many events the overview reads: more than it shows, because it
+// puts events of the same kind together.
+const recentEvents = 200
 
 // recentEvents reads changes of records, without reads and sign-ins, which are far more
 // frequent. An import counts as one change. It searches a bounded number of events. A
@@ -236,5 +211,5 @@ func (d overviewReader) recentEvents(ctx context.Context, org db.Org, o *Overvie
 		return err
 	}, `SELECT event FROM (SELECT seq, event FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 10000)
 		WHERE instr(event, '"category":"data_change"') AND event ->> 'category' = 'data_change'
-		AND (NOT instr(event, '"import_id":"') OR instr(event, '"action":"import.completed"')) ORDER BY seq DESC LIMIT 25`, org)
+		AND (NOT instr(event, '"import_id":"') OR instr(event, '"action":"import.completed"')) ORDER BY seq DESC LIMIT ?`, org, recentEvents)
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"strings"
 	"testing"
 
 	"govsvc/internal/testkit"
@@ -17,11 +18,19 @@ func TestOverviewPlans(t *testing.T) {
 		args  []any
 		want  string
 	}{
-		{openRisks, []any{1}, "risks_open (org_id=?)"},
+		{openRisks, []any{1, ""}, "USING COVERING INDEX risks_open (org_id=?)"},
 		{openIncidents, []any{1}, "incidents_open (org_id=?)"},
-		{"SELECT id" + runningClocks + " ORDER BY notification_deadline, seq LIMIT 10", []any{1}, "incidents_clocks (org_id=?)"},
-		{"SELECT id" + ending + " ORDER BY contract_end, seq LIMIT 10", []any{1, "", ""}, "vendors_by_contract_end (org_id=? AND contract_end>? AND contract_end<?)"},
 	} {
 		testkit.CheckPlan(t, path, row.want, row.query, row.args...)
+	}
+	// the groups of this one are few
+	if plan := testkit.ExplainSQL(t, path, regimeDeadlines, 1, ""); !strings.Contains(plan, "USING COVERING INDEX obligations_due (org_id=?") {
+		t.Errorf("got the plan\n%s", plan)
+	}
+	plan := testkit.ExplainSQL(t, path, changedRisks, 1, "", 1)
+	for _, want := range []string{"SEARCH risks USING COVERING INDEX risks_by_updated (org_id=? AND updated_at>?)", "SEARCH e USING INDEX audit_events_by_resource (resource_id=?)"} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("got the plan\n%swant %q", plan, want)
+		}
 	}
 }

@@ -29,7 +29,7 @@ var Incident = register(Resource{
 
 	Attention: &Attention{
 		Task: "Notify the regulator", Due: "notification_deadline", Owner: "owner", Band: "severity",
-		Closed: []string{"closed"}, Required: "notification_required", Done: "notified_at", Days: monthAhead, First: true,
+		Closed: []string{"closed"}, Required: "notification_required", Done: "notified_at", Days: 90, First: true,
 	},
 	Page: &Page{
 		Order: 120, Title: "Incidents", List: "/incidents", Base: "/incidents",

@@ -26,7 +26,7 @@ var Risk = register(Resource{
 	SearchNumber: 1,
 
 	Attention: &Attention{
-		Task: "Finish the treatment", Due: "target_date", Owner: "owner_name", Band: "severity",
+		Task: "Treat the risk", Due: "target_date", Owner: "owner_name", Band: "severity",
 		Closed: []string{"Mitigated", "Accepted", "Closed"}, Days: monthAhead,
 	},
 	Page: &Page{

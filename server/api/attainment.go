@@ -2,6 +2,30 @@ package api
 
 import "math"
 
+// AttainmentBand says how far a key result is from its target.
+type AttainmentBand string
+
+// The bands of attainment. The dashboard shows them in green, amber and red.
+const (
+	OnTarget   AttainmentBand = "on_target"   // the target is reached
+	NearTarget AttainmentBand = "near_target" // at least NearShare of it
+	OffTarget  AttainmentBand = "off_target"
+)
+
+// NearShare is the attainment from which a key result is near its target.
+const NearShare = 0.8
+
+// BandOf returns the band of an attainment from 0 to 1.
+func BandOf(share float64) AttainmentBand {
+	switch {
+	case share >= 1:
+		return OnTarget
+	case share >= NearShare:
+		return NearTarget
+	}
+	return OffTarget
+}
+
 // attainedShare returns the attainment of a key result: how much of its target it has
 // reached, from 0 to 1. It returns false if there is no value yet. The formula
 // depends on the direction:

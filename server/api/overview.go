@@ -7,38 +7,40 @@ import (
 	"govsvc/db/dashboard"
 )
 
-// OverviewPage is the state of an organisation at a glance.
+// OverviewPage is the state of an organisation at a glance. Attention reads what needs
+// attention.
 type OverviewPage struct {
-	Latest      *Assessment  // nil before the first
 	Assessments []Assessment // the latest 12, oldest first
-	Risks       []RiskCount  // that are Open or InProgress
+	Risks       []RiskCount  // that are Open or InProgress, or were MovementDays ago
 	OpenRisks   int
-	Incidents   *IncidentState // nil if the plan has no incident command
-	Kpis        []KpiState     // that are active: the newest 50, by code
-	ActiveKpis  int
-	Obligations []RegimeCount // of the first 50 regimes, by id
-	Vendors     []BandCount   // that are not exited, gravest first
-	Renewals    []Renewal     // contracts that end within 90 days, soonest first, at most 10
-	RenewalsDue int           // all of them
-	Recent      []AuditEvent  // the latest 15 changes of records, newest first
+	// OpenBefore is the number of open risks MovementDays ago, if MovementKnown.
+	OpenBefore    int
+	MovementKnown bool
+	Incidents     *IncidentState // nil if the plan has no incident command
+	Kpis          []KpiState     // that are active: the newest 50, by code
+	ActiveKpis    int
+	Obligations   []RegimeCount // of the first 50 regimes, by id
+	Phases        []PhaseState  // of the active roadmap, in their order
+	Recent        []AuditEvent  // the latest 200 changes of records, newest first
 }
 
-// The parts of the overview; see package db.
+// MovementDays is the number of days that the movement of risks covers.
+const MovementDays = dashboard.MovementDays
+
+// The parts of the overview; see package dashboard.
 type (
 	// Assessment is a completed assessment; nil is not known.
 	Assessment = dashboard.Assessment
-	// RiskCount is how many open risks have a severity and a likelihood.
+	// RiskCount is how many open risks have a severity and a likelihood, now and before.
 	RiskCount = dashboard.RiskCount
-	// IncidentState is about open incidents and running clocks.
+	// IncidentState counts open incidents.
 	IncidentState = dashboard.IncidentState
-	// IncidentClock is an incident whose authority waits for a notification.
-	IncidentClock = dashboard.IncidentClock
 	// RegimeCount is how many obligations of a regime are in each status.
 	RegimeCount = dashboard.RegimeCount
-	// BandCount is how many vendors are in a risk band.
-	BandCount = dashboard.BandCount
-	// Renewal is a vendor whose contract ends soon.
-	Renewal = dashboard.Renewal
+	// PhaseState is the progress of a phase of the roadmap.
+	PhaseState = dashboard.PhaseState
+	// RecordRef identifies a record.
+	RecordRef = dashboard.RecordRef
 )
 
 // KpiState is a key result and how much of its target it has reached.
@@ -47,9 +49,6 @@ type KpiState struct {
 	Attainment *float64 // from 0 to 1; nil before it has a value
 }
 
-// recentEvents is how many audit events the overview shows.
-const recentEvents = 15
-
 // Overview reads the state of the caller's organisation.
 func Overview(ctx context.Context, c *Caller) (OverviewPage, error) {
 	state, err := dashboard.ReadOverview(ctx, c.Store, c.Organisation, c.ActorID)
@@ -57,14 +56,12 @@ func Overview(ctx context.Context, c *Caller) (OverviewPage, error) {
 		return OverviewPage{}, err
 	}
 	page := OverviewPage{
-		Assessments: state.Assessments, Risks: state.Risks, ActiveKpis: state.ActiveKpis,
-		Obligations: state.Obligations, Vendors: state.Vendors, Renewals: state.Renewals, RenewalsDue: state.RenewalsDue,
-	}
-	if n := len(state.Assessments); n > 0 {
-		page.Latest = &state.Assessments[n-1]
+		Assessments: state.Assessments, Risks: state.Risks, MovementKnown: state.MovementKnown, ActiveKpis: state.ActiveKpis,
+		Obligations: state.Obligations, Phases: state.Phases,
 	}
 	for _, count := range state.Risks {
 		page.OpenRisks += count.Count
+		page.OpenBefore += count.Before
 	}
 	for _, k := range state.Kpis {
 		page.Kpis = append(page.Kpis, attained(k))
@@ -77,8 +74,13 @@ func Overview(ctx context.Context, c *Caller) (OverviewPage, error) {
 	} else {
 		page.Recent = slices.DeleteFunc(page.Recent, func(e AuditEvent) bool { return e.ResourceType == "incident" })
 	}
-	page.Recent = page.Recent[:min(len(page.Recent), recentEvents)]
 	return page, nil
+}
+
+// RecordNames returns the names of records of the caller's organisation. It leaves out
+// records that do not exist.
+func RecordNames(ctx context.Context, c *Caller, refs []RecordRef) (map[RecordRef]string, error) {
+	return dashboard.RecordNames(ctx, c.Store, c.Organisation.Org, refs)
 }
 
 // attained adds to a key result how much of its target it has reached.

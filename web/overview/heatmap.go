@@ -15,13 +15,50 @@ import (
 // openStatuses are the filter values for open risks.
 const openStatuses = "Open,InProgress"
 
+// riskState is the heat map of the open risks with its movement.
+type riskState struct {
+	Open    int
+	Path    string
+	Summary string // "24 open, 5 critical"
+	Change  string // of the number of open risks
+	Known   bool   // the movement is known
+	Days    int    // that the movement covers
+	Heat    *ui.HeatMap
+}
+
+func riskStateOf(result api.OverviewPage, severities, likelihoods []string) riskState {
+	critical := 0
+	for _, c := range result.Risks {
+		if c.Severity == "CRITICAL" {
+			critical += c.Count
+		}
+	}
+	state := riskState{
+		Open: result.OpenRisks, Path: records.ListWith(resource.Risk, "status", openStatuses), Known: result.MovementKnown, Days: api.MovementDays,
+		Summary: ui.FormatNumber(result.OpenRisks) + " open, " + ui.FormatNumber(critical) + " critical",
+		Heat:    riskHeatMap(result.Risks, result.MovementKnown, severities, likelihoods),
+	}
+	switch moved := result.OpenRisks - result.OpenBefore; {
+	case !state.Known:
+	case moved > 0:
+		state.Change = ui.FormatNumber(moved) + " more than"
+	case moved < 0:
+		state.Change = ui.FormatNumber(-moved) + " fewer than"
+	default:
+		state.Change = "As many as"
+	}
+	return state
+}
+
 // riskHeatMap arranges the counts in a heat map. Unrated risks, if any, have a row or
 // a column without a link, because no filter selects them.
-func riskHeatMap(counts []api.RiskCount, severities, likelihoods []string) *ui.HeatMap {
-	count := map[[2]string]int{}
+func riskHeatMap(counts []api.RiskCount, moved bool, severities, likelihoods []string) *ui.HeatMap {
+	count, before := map[[2]string]int{}, map[[2]string]int{}
 	unrated := [2]bool{}
 	for _, c := range counts {
-		count[[2]string{c.Severity, c.Likelihood}] += c.Count
+		at := [2]string{c.Severity, c.Likelihood}
+		count[at] += c.Count
+		before[at] += c.Before
 		unrated[0] = unrated[0] || c.Severity == ""
 		unrated[1] = unrated[1] || c.Likelihood == ""
 	}
@@ -46,6 +83,10 @@ func riskHeatMap(counts []api.RiskCount, severities, likelihoods []string) *ui.H
 			}
 			cell.Description = fmt.Sprintf("%s, severity %s, likelihood %s", ui.Plural(n, "open risk", "open risks"),
 				strings.ToLower(levelLabel(severity)), strings.ToLower(levelLabel(likelihood)))
+			if change := n - before[[2]string{severity, likelihood}]; moved && change != 0 {
+				cell.Change = ui.FormatSigned(change)
+				cell.Description += fmt.Sprintf(", %s in %d days", cell.Change, api.MovementDays)
+			}
 			row.Cells = append(row.Cells, cell)
 		}
 		heat.Rows = append(heat.Rows, row)

@@ -1,5 +1,5 @@
 // Keeps running clocks current, by the server's time: the page says when it was
-// made. Their words are those of timeLeft in overview_clocks.go.
+// made. Their words are those of FormatTimeLeft in web/ui/times.go.
 "use strict";
 {
   const minute = 60_000, hour = 60 * minute, day = 24 * hour;

@@ -11,6 +11,8 @@ type StackedBar struct {
 	ID          string // HTML id of its title, unique in the page
 	Label, Path string
 	Note        string
+	Overdue     int    // how many of what is counted are overdue
+	NextDue     string // the next due date; "" for none
 	Description string // text for screen readers
 	Parts       []BarPart
 }

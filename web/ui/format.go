@@ -132,6 +132,7 @@ var tones = map[string]string{
 	"low": "good", "green": "good", "compliant": "good", "healthy": "good", "ready": "good", "completed": "good", "active": "good",
 	"delivered": "good", "mitigated": "good", "resolved": "good", "filled": "good", "unlikely": "good", "rare": "good", "on": "good", "used": "good",
 	"crisis": "critical", "emergency": "high", "remediation": "medium", "optimization": "good", "excellence": "good",
+	"on_target": "good", "near_target": "medium", "off_target": "critical",
 	"refused": "high", "broken": "critical", "intact": "good", "included": "good",
 }
 

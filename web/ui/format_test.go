@@ -96,3 +96,22 @@ func TestSentence(t *testing.T) {
 		"severity must be one of HIGH":     "Severity must be one of HIGH.",
 	})
 }
+
+// TestFormatDue checks the text of due days, which are compared in UTC, and of instants.
+func TestFormatDue(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 10, 1, 23, 59, 0, 0, time.UTC)
+	for due, want := range map[string]string{
+		"2026-09-28": "overdue by 3 days", "2026-09-30": "overdue by 1 day", "2026-10-01": "due today", "2026-10-02": "due tomorrow",
+		"2026-10-06": "due in 5 days", "2026-10-01T20:59:00.000Z": "overdue by 3 hours", "2026-10-02T00:29:00.000Z": "due in 30 minutes", "soon": "soon", "": "",
+	} {
+		if got := ui.FormatDue(due, now); got != want {
+			t.Errorf("%q: got %q, want %q", due, got, want)
+		}
+	}
+	for n, want := range map[int]string{2: "+2", 0: "0", -1_200: "−1,200"} {
+		if got := ui.FormatSigned(n); got != want {
+			t.Errorf("%d: got %q, want %q", n, got, want)
+		}
+	}
+}

@@ -18,6 +18,7 @@ type HeatRow struct {
 // HeatCell is the count of one pair of levels.
 type HeatCell struct {
 	Count       int
+	Change      string // "+2"; "" for none
 	Tone        string
 	Path        string // list of what is counted; "" for none
 	Description string // text for screen readers

@@ -55,6 +55,14 @@ func FormatNumber(value any) string {
 	return b.String()
 }
 
+// FormatSigned formats a difference with its sign: "+2", "−1".
+func FormatSigned(n int) string {
+	if n > 0 {
+		return "+" + FormatNumber(n)
+	}
+	return FormatNumber(n)
+}
+
 // FormatPercent formats a number from 0 to 100: 71.3 becomes "71.3 %".
 func FormatPercent(value any) string { return FormatUnit(value, "%") }
 

@@ -74,6 +74,32 @@ func FormatDuration(d time.Duration) string {
 	return Plural(int(d.Hours()/24), "day", "days")
 }
 
+// FormatDue says how long before or after now something is due: "overdue by 3 days",
+// "due today". Days are compared in UTC.
+func FormatDue(due any, now time.Time) string {
+	at, dayOnly, ok := ParseTime(due)
+	if !ok {
+		return Text(due)
+	}
+	left := at.Sub(now)
+	if !dayOnly && left < 0 {
+		return "overdue by " + FormatDuration(left)
+	}
+	if !dayOnly {
+		return "due in " + FormatDuration(left)
+	}
+	switch days := int(at.Sub(now.UTC().Truncate(24*time.Hour)).Hours() / 24); {
+	case days < 0:
+		return "overdue by " + Plural(-days, "day", "days")
+	case days == 0:
+		return "due today"
+	case days == 1:
+		return "due tomorrow"
+	default:
+		return "due in " + Plural(days, "day", "days")
+	}
+}
+
 // FormatTimeLeft formats the time until a deadline, to the minute in the last
 // three days. The script clocks.js must produce the same text.
 func FormatTimeLeft(left time.Duration) string {
