@@ -109,6 +109,9 @@ func recordRoutes(resources []*records.Pages) []page.Route {
 				page.Route{Pattern: "POST " + p.Page.Base + "/bulk/apply", Needs: auth.WriteRecords, Handle: records.Bulk{Pages: p}.Apply},
 			)
 		}
+		if p.Linked {
+			all = append(all, annotationRoutes(p)...)
+		}
 	}
 	return append(all,
 		page.Route{Pattern: "GET /incidents/{id}/notification", Needs: auth.WriteRecords, Handle: records.NewNotification},
@@ -116,6 +119,24 @@ func recordRoutes(resources []*records.Pages) []page.Route {
 		page.Route{Pattern: "GET /kpis/{id}/checkins/new", Needs: auth.WriteRecords, Handle: records.NewCheckin},
 		page.Route{Pattern: "POST /kpis/{id}/checkins", Needs: auth.WriteRecords, Handle: records.CreateCheckin},
 	)
+}
+
+// annotationRoutes returns what people add to a record: links, comments and attachments.
+// They also archive it.
+func annotationRoutes(p *records.Pages) []page.Route {
+	at := p.Page.Base + "/{id}"
+	return []page.Route{
+		{Pattern: "GET " + at + "/links/new", Needs: auth.WriteRecords, Handle: p.NewLink},
+		{Pattern: "POST " + at + "/links", Needs: auth.WriteRecords, Handle: p.AddLink},
+		{Pattern: "POST " + at + "/links/{link}/remove", Needs: auth.WriteRecords, Handle: p.RemoveLink},
+		{Pattern: "POST " + at + "/comments", Needs: auth.WriteRecords, Handle: p.AddComment, MaxBody: records.MaxForm},
+		{Pattern: "POST " + at + "/comments/{comment}/remove", Needs: auth.WriteRecords, Handle: p.RemoveComment},
+		{Pattern: "POST " + at + "/attachments", Needs: auth.WriteRecords, Handle: p.Attach, MaxBody: records.MaxUpload, Upload: true},
+		{Pattern: "GET " + at + "/attachments/{file}", Needs: auth.ReadRecords, Handle: p.Download, Download: true},
+		{Pattern: "POST " + at + "/attachments/{file}/remove", Needs: auth.WriteRecords, Handle: p.RemoveAttachment},
+		{Pattern: "POST " + at + "/archive", Needs: auth.WriteRecords, Handle: p.Archive},
+		{Pattern: "POST " + at + "/restore", Needs: auth.WriteRecords, Handle: p.Restore},
+	}
 }
 
 func importRoutes(imports *data.Imports) []page.Route {

@@ -6,6 +6,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/resource"
+	"govsvc/db/sqlite"
 )
 
 // historyLimit bounds the events of the history of a record.
@@ -15,32 +16,68 @@ const historyLimit = 200
 // whole texts, are so long that a history has fewer than historyLimit.
 const historyBytes = 1 << 20
 
-// RecordHistory reads the latest audit events of a record, newest first, as JSON.
-func RecordHistory(ctx context.Context, store *db.DB, org db.Organisation, object, id string) ([][]byte, error) {
-	if object == resource.KPI.Type {
-		return kpiHistory(ctx, store, org.Org, id)
-	}
-	found, err := store.Audit.Search(ctx, org, db.AuditSearch{
-		ResourceType: object, ResourceID: id, Limit: historyLimit, Size: db.PageSize{Most: historyBytes},
-	})
-	return found.Events, err
+// historyIDs are further ids whose events are a part of the history of a record, by type:
+// the check-ins of a key result, and the former values of a signal.
+var historyIDs = map[*resource.Resource]string{
+	resource.KPI:    "SELECT c.id FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq WHERE k.org_id = ?1 AND k.id = ?2",
+	resource.Signal: "SELECT other.id FROM signals s JOIN signals other ON other.org_id = s.org_id AND other.signal_type = s.signal_type WHERE s.org_id = ?1 AND s.id = ?2",
 }
 
-// kpiHistory reads the latest events of a key result and of its check-ins, which are
-// shown on the page of the key result.
-func kpiHistory(ctx context.Context, store *db.DB, org db.Org, id string) ([][]byte, error) {
+// linkIDs are the ids of the links of a record, with those that were removed.
+const linkIDs = `SELECT id FROM links WHERE org_id = ?1 AND record_type = ?3 AND record_id = ?2
+	UNION ALL SELECT id FROM links WHERE org_id = ?1 AND other_type = ?3 AND other_id = ?2
+	UNION ALL SELECT id FROM removed_links WHERE org_id = ?1 AND record_type = ?3 AND record_id = ?2
+	UNION ALL SELECT id FROM removed_links WHERE org_id = ?1 AND other_type = ?3 AND other_id = ?2`
+
+// batches are the events of check-ins that were recorded together, without the id of one of
+// them. Those of a key result have the time of one of its check-ins.
+const batches = ` UNION SELECT seq, event FROM audit_events INDEXED BY audit_events_by_time
+	WHERE org_id = ?1 AND resource_id IS NULL AND event ->> 'resource_type' = 'kpi_checkin' AND time IN (
+		SELECT c.created_at FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq WHERE k.org_id = ?1 AND k.id = ?2
+		UNION ALL SELECT c.updated_at FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq WHERE k.org_id = ?1 AND k.id = ?2)`
+
+// RecordHistory reads the latest audit events of a record, newest first, as JSON. They
+// include those of its links, comments and attachments.
+func RecordHistory(ctx context.Context, store *db.DB, org db.Organisation, object, id string) ([][]byte, error) {
+	r := resource.Find(object)
+	ids, more := "SELECT ?2", ""
+	if further := historyIDs[r]; further != "" {
+		ids += " UNION ALL " + further
+	}
+	if r != nil && r.Linked {
+		ids += " UNION ALL " + linkIDs
+	}
+	if r == resource.KPI {
+		more = batches
+	}
 	var all [][]byte
+	size := 0
 	err := store.Each(ctx, func(row db.Scanner) error {
+		var seq int64
 		var event []byte
-		err := row.Scan(&event)
+		if err := row.Scan(&seq, &event); err != nil {
+			return err
+		}
+		if size += len(event); len(all) > 0 && size > historyBytes {
+			return sqlite.ErrStop
+		}
 		all = append(all, event)
-		return err
-	}, `SELECT event FROM audit_events INDEXED BY audit_events_by_resource
-		WHERE org_id = ?1 AND event ->> 'resource_type' IN ('kpi', 'kpi_checkin') AND resource_id IN (
-			SELECT id FROM kpis WHERE org_id = ?1 AND id = ?2
-			UNION ALL SELECT c.id FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq WHERE k.org_id = ?1 AND k.id = ?2)
-		ORDER BY seq DESC LIMIT ?3`, org, id, historyLimit)
+		return nil
+	}, `SELECT seq, event FROM audit_events INDEXED BY audit_events_by_resource
+		WHERE org_id = ?1 AND resource_id IN (`+ids+`) AND event ->> 'resource_type' IN (?3, 'kpi_checkin', 'link')`+more+`
+		ORDER BY seq DESC LIMIT ?4`, org.Org, id, object, historyLimit)
 	return all, err
+}
+
+// UntreatedBaseline returns the severity of a risk without any treatment, as it was when the
+// risk entered the register; "" if it was not known.
+func UntreatedBaseline(ctx context.Context, store *db.DB, org db.Org, risk string) (string, error) {
+	var band *string
+	err := store.Row(ctx, "SELECT untreated_baseline FROM risks WHERE org_id = ? AND id = ?", org, risk).Scan(&band)
+	if none, err := db.Absent(err); none || err != nil || band == nil {
+		return "", db.StoreError(err)
+	}
+	return *band, nil
 }
 
 // Rerating is a change of the rating of a risk, with the reason.

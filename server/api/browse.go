@@ -70,6 +70,16 @@ func Browse(ctx context.Context, c *Caller, object string, v View) (ViewPage, er
 	return page, err
 }
 
+// Neighbours returns the ids of the records before and after a record in a view, "" where
+// there is none. It ignores the cursor and the limit of the view.
+func Neighbours(ctx context.Context, c *Caller, object, id string, v View) (previous, next string, err error) {
+	q, err := c.browseQuery(object, v)
+	if err != nil {
+		return "", "", err
+	}
+	return dashboard.Neighbours(ctx, c.Store, c.Organisation, object, id, q)
+}
+
 // ExportView calls each with all records of a view, as JSON. It ignores the cursor and
 // the limit of the view. The audit log records the number of records, also of an export
 // that fails after the first record.

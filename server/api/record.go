@@ -116,6 +116,11 @@ func RiskEvidence(ctx context.Context, c *Caller, id string) ([]Rerating, error)
 	return dashboard.Reratings(ctx, c.Store, c.Organisation.Org, id)
 }
 
+// RiskBaseline reads the severity of a risk without any treatment; "" if it is not known.
+func RiskBaseline(ctx context.Context, c *Caller, id string) (string, error) {
+	return dashboard.UntreatedBaseline(ctx, c.Store, c.Organisation.Org, id)
+}
+
 // CheckinHistory reads the check-ins of a key result by period, oldest first:
 // those of the latest 500.
 func CheckinHistory(ctx context.Context, c *Caller, kpiID string) ([]Record, error) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"govsvc/db"
+	"govsvc/db/annotation"
 	"govsvc/db/auth"
 	"govsvc/db/resource"
 	"govsvc/server/api"
@@ -18,11 +20,16 @@ import (
 type change struct {
 	At     string
 	Actor  string
+	Via    string // how the change was made, if not in the dashboard
 	Action string
 	Fields []FieldChange
 	// Import is the name of the imported file that made the change. ImportPath is the
 	// page of that import's audit event. Other changes have "".
 	Import, ImportPath string
+	// Other is the other record of a link; nil for other changes.
+	Other *ui.Link
+
+	members []api.FieldChange // with their values as stored
 }
 
 // loadHistory reads the changes of a record from the audit log, newest first. If there
@@ -35,7 +42,11 @@ func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (ch
 		return nil, "The audit log is not part of this organisation's plan.", nil
 	case err != nil:
 		return nil, "", err
-	case len(events) == 0:
+	}
+	if res == resource.KPI {
+		events = checkinsOf(events, ui.Text(record["code"]))
+	}
+	if len(events) == 0 {
 		return nil, "No changes recorded. Earlier versions of the program recorded an import as one event.", nil
 	}
 	names, err := EventActors(r, events)
@@ -46,8 +57,15 @@ func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (ch
 	if err != nil {
 		return nil, "", err
 	}
+	others, err := linkedRecords(r, ui.Text(record["id"]), events)
+	if err != nil {
+		return nil, "", err
+	}
 	for _, event := range events {
-		one := change{At: event.Time, Actor: names[event.Actor], Action: actionText(event.Action), Fields: fieldChanges(event)}
+		one := change{
+			At: event.Time, Actor: names[event.Actor], Via: viaText(event), Action: actionText(event),
+			Fields: fieldChanges(event), Other: others[event.ID], members: event.Changes,
+		}
 		if id := ui.Text(event.Metadata["import_id"]); id != "" {
 			one.Import = cmp.Or(files[id], "a file")
 			if r.May(auth.ReadOversight) {
@@ -59,22 +77,104 @@ func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (ch
 	return changes, "", nil
 }
 
-// actionText describes an action of the audit log about one record: risk.updated, or
-// api.write.risk for a write through the API.
-func actionText(action string) string {
-	if object, ok := strings.CutPrefix(action, "api.write."); ok {
-		return "Written through the API (" + strings.ReplaceAll(object, "_", " ") + ")"
-	}
-	object, verb, _ := strings.Cut(action, ".")
-	if object == "kpi_checkin" {
-		return "Check-in " + strings.ToLower(ui.Humanize(verb))
-	}
-	return ui.Humanize(verb)
+// checkinsOf leaves out the check-ins of other KPIs, which the same request recorded.
+func checkinsOf(events []api.AuditEvent, code string) []api.AuditEvent {
+	return slices.DeleteFunc(events, func(event api.AuditEvent) bool {
+		if event.ResourceType != resource.KPICheckin.Type || event.ResourceID != "" {
+			return false
+		}
+		var own []api.FieldChange
+		for _, one := range event.Changes {
+			if period, ok := strings.CutPrefix(one.Field, code+" "); ok {
+				own = append(own, api.FieldChange{Field: "Value for the period from " + ui.FormatTime(period), From: one.From, To: one.To})
+			}
+		}
+		copy(event.Changes, own)
+		clear(event.Changes[len(own):])
+		return len(own) == 0
+	})
 }
 
-// fieldChanges returns the changed members of an event, and the reason.
+// linkedRecords returns the other record of each event about a link, by the id of the event.
+func linkedRecords(r *page.Request, id string, events []api.AuditEvent) (map[string]*ui.Link, error) {
+	service, others := annotation.New(r.Store), map[string]*ui.Link{}
+	var ids []string
+	for _, event := range events {
+		if event.ResourceType == resource.Link.Type {
+			ids = append(ids, event.ResourceID)
+		}
+	}
+	ends, err := service.LinkEnds(r.Context(), r.Org(), ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, event := range events {
+		both, known := ends[event.ResourceID]
+		if !known {
+			continue
+		}
+		other := both[0]
+		if other.ID == id {
+			other = both[1]
+		}
+		name, err := service.Find(r.Context(), r.Org(), other)
+		if err != nil && !db.Is(err, db.NotFound) {
+			return nil, err
+		}
+		others[event.ID] = &ui.Link{Label: typeLabel(other.Type) + " " + cmp.Or(name.Name, other.ID), Path: Path(other.Type, other.ID)}
+	}
+	return others, nil
+}
+
+// typeLabel returns the singular of a type of record, such as "talent gap".
+func typeLabel(typeName string) string {
+	if res := resource.Find(typeName); res != nil {
+		return res.Singular
+	}
+	return strings.ToLower(ui.Humanize(typeName))
+}
+
+// viaText says how a change was made, if not in the dashboard.
+func viaText(event api.AuditEvent) string {
+	user := ui.Text(event.Metadata["os_user"])
+	switch {
+	case strings.HasPrefix(event.Action, "api."):
+		return "through the API"
+	case user != "":
+		return "as the system user " + user
+	}
+	return ""
+}
+
+// actionTexts are the actions that have words of their own.
+var actionTexts = map[string]string{
+	"created": "Added", "updated": "Edited",
+	"link.created": "Linked to", "link.removed": "Unlinked from",
+	"comment.created": "Commented", "comment.removed": "Comment removed",
+	"attachment.created": "File attached", "attachment.removed": "File removed",
+	"kpi_checkin.created": "Check-in added", "kpi_checkin.updated": "Check-in changed",
+}
+
+// actionText describes an event about one record: risk.updated, or api.write.risk for a
+// write through the API.
+func actionText(event api.AuditEvent) string {
+	object, verb, _ := strings.Cut(event.Action, ".")
+	if written, ok := strings.CutPrefix(event.Action, "api.write."); ok {
+		object, verb = written, map[string]string{"create": "created", "update": "updated"}[ui.Text(event.Metadata["operation"])]
+		verb = cmp.Or(verb, "updated")
+	}
+	return cmp.Or(actionTexts[object+"."+verb], actionTexts[verb], ui.Humanize(verb))
+}
+
+// fieldChanges returns the changed members of an event, and the reason. Events about links
+// and the archive have none that their action does not say.
 func fieldChanges(event api.AuditEvent) []FieldChange {
-	list := Changes(event)
+	var list []FieldChange
+	for _, one := range Changes(event) {
+		if event.ResourceType != resource.Link.Type && one.Label != Label("archived") && one != (FieldChange{Label: one.Label}) {
+			list = append(list, one)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(event.Metadata)) {
 		if reason := event.Metadata[name]; name == "reason" && slices.ContainsFunc(event.Changes, func(c api.FieldChange) bool {
 			return c.Field == ReasonField && c.To == reason

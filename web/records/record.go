@@ -1,10 +1,13 @@
 package records
 
 import (
+	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
+	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/db/resource"
 	"govsvc/server/api"
@@ -15,17 +18,24 @@ import (
 
 // recordData is the argument of the page of a record.
 type recordData struct {
-	Name      string
-	Crumbs    []ui.Link
-	Badges    []any // values of badges
-	Actions   []ui.Action
-	Clock     *clock        // of an incident
-	Chart     *ui.LineChart // of a key result
-	Texts     []passage
-	Facts     []ui.Fact
-	Tables    []ui.Table // related records
-	History   []change
-	NoHistory string // why there is no history
+	Name           string
+	Crumbs         []ui.Link
+	Badges         []any // values of badges
+	Actions        []ui.Action
+	Previous, Next string         // paths of the records beside it in the list
+	Archived       *archivedState // nil if it is not archived
+	Clock          *clock         // of an incident
+	Facts          []ui.Fact
+	Stamps         []ui.Fact // ids and timestamps, which are folded away
+	Ratings        *ratings  // of a risk
+	Chart          *ui.LineChart
+	Texts          []passage
+	Tables         []ui.Table       // related records
+	Links          *linkList        // nil if the resource is not Linked
+	Attachments    *attachmentList  // as Links
+	Comments       *commentList     // as Links
+	History        []change
+	NoHistory      string // why there is no history
 }
 
 // passage is a long text of a record, or a list of texts.
@@ -40,13 +50,30 @@ var badges = []string{
 	"severity", "rag", "rag_status", "priority_band", "initial_risk_band", "verdict", "overall_posture", "portfolio_posture", "overall_readiness", "status",
 }
 
+// refusedForm is a form of the page of a record that was refused, with its error.
+type refusedForm struct {
+	status              int
+	comment, attachment *ui.Form
+}
+
 // Show returns the page of a record.
 func (p *Pages) Show(r *page.Request) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
 	}
+	return p.show(r, record, refusedForm{status: http.StatusOK})
+}
+
+// show renders the page of a record, also for a refused form of it.
+func (p *Pages) show(r *page.Request, record api.Record, refused refusedForm) error {
+	var err error
+	view := p.view(r)
 	data := recordData{Name: titleOf(p.Resource, record), Crumbs: breadcrumbs(p.Resource), Actions: recordActions(r, p.Resource, record)}
+	data.Crumbs[len(data.Crumbs)-1].Path = viewPath(p.Page.List, view)
+	if data.Previous, data.Next, err = p.neighbours(r, record, view); err != nil {
+		return err
+	}
 	for _, member := range badges {
 		if ui.Text(record[member]) != "" {
 			data.Badges = append(data.Badges, record[member])
@@ -59,7 +86,34 @@ func (p *Pages) Show(r *page.Request) error {
 	if data.History, data.NoHistory, err = loadHistory(r, p.Resource, record); err != nil {
 		return err
 	}
-	return r.Render("record", data.Name, data)
+	if p.Resource == resource.Risk {
+		if data.Ratings, err = loadRatings(r, record, data.History); err != nil {
+			return err
+		}
+	}
+	if p.Linked {
+		if err := addAnnotations(r, p.Resource, record, refused, &data); err != nil {
+			return err
+		}
+	}
+	return r.RenderStatus(refused.status, "record", data.Name, data)
+}
+
+// neighbours returns the paths of the records before and after a record in the view of
+// the list that the user comes from.
+func (p *Pages) neighbours(r *page.Request, record api.Record, view api.View) (previous, next string, err error) {
+	previous, next, err = api.Neighbours(r.Context(), r.Caller, p.Type, ui.Text(record["id"]), view)
+	var refused *api.Error
+	if errors.As(err, &refused) || db.Is(err, db.SearchBusy) || db.Is(err, db.SearchTimeout) {
+		return "", "", nil // the page of the record does not need them
+	}
+	pathOf := func(id string) string {
+		if id == "" {
+			return ""
+		}
+		return viewPath(p.Page.Base+ui.Path(id), view)
+	}
+	return pathOf(previous), pathOf(next), err
 }
 
 // readRecord reads the record of the URL.
@@ -112,7 +166,7 @@ func arrange(data *recordData, nameMember string, fields []openapi.Field, record
 			data.Facts = append(data.Facts, fact)
 		}
 	}
-	data.Facts = slices.Concat(states, data.Facts, stamps)
+	data.Facts, data.Stamps = append(states, data.Facts...), stamps
 }
 
 // fieldIsProse reports whether a text is shown as a paragraph, because it is too long
