@@ -9,6 +9,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 	"govsvc/web"
 )
 
@@ -44,6 +45,16 @@ var pagesOf = map[auth.Permission][]string{
 		"/users/new", "POST /users/new", "POST /users/{id}/role", "POST /users/{id}/password", "POST /users/{id}/second-factor/remove",
 		"POST /users/{id}/signout", "POST /users/{id}/remove",
 	},
+}
+
+// init adds the pages with what people add to a record.
+func init() {
+	for _, res := range resource.Linked() {
+		at := res.Page.Base + "/{id}"
+		pagesOf[auth.WriteRecords] = append(pagesOf[auth.WriteRecords], at+"/links/new", "POST "+at+"/links", "POST "+at+"/links/{link}/remove",
+			"POST "+at+"/comments", "POST "+at+"/comments/{comment}/remove", "POST "+at+"/attachments", "POST "+at+"/attachments/{file}/remove",
+			"POST "+at+"/archive", "POST "+at+"/restore")
+	}
 }
 
 // roleMayOpen reports whether a role may open a page, from pagesOf and the contract alone.

@@ -11,7 +11,7 @@ import (
 // query, "" where there is none. The record itself may be outside of the query. The time is
 // that of a page of the list.
 func Neighbours(ctx context.Context, store *db.DB, org db.Organisation, object, id string, q BrowseQuery) (previous, next string, err error) {
-	b, err := newBrowsing(store, org, object, q)
+	b, err := newBrowsing(ctx, store, org, object, q)
 	if err != nil {
 		return "", "", err
 	}
@@ -26,7 +26,7 @@ func Neighbours(ctx context.Context, store *db.DB, org db.Organisation, object, 
 		}
 		return err
 	}
-	if b.light(q) {
+	if b.light {
 		return previous, next, db.StoreError(find(ctx, store.Engine().Lookups))
 	}
 	err = store.Search(ctx, q.User, find)
@@ -38,7 +38,8 @@ func (b *browsing) beside(ctx context.Context, back bool) (id string, err error)
 	b.back = back
 	query, args := b.statement(0)
 	err = b.pool.EachUncached(ctx, func(row db.Scanner) error {
-		var key, record sqlite.RawBytes
+		var key any
+		var record sqlite.RawBytes
 		return row.Scan(&key, &id, &record)
 	}, query, args...)
 	return id, err

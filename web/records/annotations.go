@@ -60,7 +60,9 @@ func archiveAction(of annotation.Subject, archived bool) ui.Action {
 }
 
 // Archive leaves the record out of the lists.
-func (p *Pages) Archive(r *page.Request) error { return p.archive(r, true, "The "+p.Singular+" has been archived.") }
+func (p *Pages) Archive(r *page.Request) error {
+	return p.archive(r, true, "The "+p.Singular+" has been archived.")
+}
 
 // Restore shows the record in the lists again.
 func (p *Pages) Restore(r *page.Request) error {

@@ -63,12 +63,12 @@ func attachmentForm(of annotation.Subject) *ui.Form {
 
 // Attach stores the files of the form.
 func (p *Pages) Attach(r *page.Request) error {
-	_, files, err := r.Upload("file", filesAtOnce)
-	defer func() { page.ReleaseAll(files) }()
+	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
 	}
-	record, err := readRecord(r, p.Resource)
+	_, files, err := r.Upload("file", filesAtOnce)
+	defer func() { page.ReleaseAll(files) }()
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (p *Pages) Attach(r *page.Request) error {
 		if err != nil {
 			return err
 		}
-		return p.show(r, record, refusedForm{status: status, attachment: form})
+		return p.showRecord(r, record, refusedForm{status: status, attachment: form})
 	}
 	return r.RedirectWithMessage(Path(of.Type, of.ID)+"#attachments", ui.Plural(len(files), "file has", "files have")+" been attached.")
 }

@@ -74,7 +74,7 @@ func (p *Pages) table(view listView, records []api.Record, now time.Time) ui.Tab
 		table.Columns = append(table.Columns, p.heading(column, view))
 	}
 	for _, record := range records {
-		row := ui.Row{ID: ui.Text(record["id"]), Href: p.Page.Base + ui.Path(record["id"]), Cells: []any{nameOf(p.Resource, record)}}
+		row := ui.Row{ID: ui.Text(record["id"]), Href: view.path(p.Page.Base + ui.Path(record["id"])), Cells: []any{nameOf(p.Resource, record)}}
 		if len(names) > 1 && ui.Text(record[names[0]]) != "" {
 			row.Under = ui.Text(record[names[1]])
 		}

@@ -79,7 +79,7 @@ func (p *Pages) AddComment(r *page.Request) error {
 		if err != nil {
 			return err
 		}
-		return p.show(r, record, refusedForm{status: status, comment: form})
+		return p.showRecord(r, record, refusedForm{status: status, comment: form})
 	}
 	return r.RedirectWithMessage(Path(of.Type, of.ID)+"#comments", "The comment has been added.")
 }
@@ -97,4 +97,3 @@ func (p *Pages) RemoveComment(r *page.Request) error {
 	}
 	return r.RedirectWithMessage(Path(of.Type, of.ID)+"#comments", "The comment has been removed.")
 }
-

@@ -37,7 +37,7 @@ func (p *Pages) filterField(r *page.Request, filter api.Filter, value string) (*
 	case filter.Instant:
 		field.Label, field.Type, field.Value = Label(filter.Name), "date", ui.DateInput(value)
 	case filter.Name == api.ArchivedFilter:
-		field.Label, field.Options = Label(filter.Name), []ui.Option{{Value: api.ArchivedOnly, Label: "Archived only"}}
+		field.Label, field.Blank, field.Options = Label(filter.Name), "Not shown", []ui.Option{{Value: api.ArchivedOnly, Label: "Only archived"}}
 	case filter.Name == api.DueFilter:
 		field.Label, field.Options = p.dueLabel(), dueOptions
 	case filter.Choices:

@@ -12,6 +12,7 @@ import (
 	"govsvc/db/auth"
 	"govsvc/db/resource"
 	"govsvc/server/api"
+	"govsvc/server/openapi"
 	"govsvc/web/page"
 	"govsvc/web/ui"
 )
@@ -64,7 +65,7 @@ func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (ch
 	for _, event := range events {
 		one := change{
 			At: event.Time, Actor: names[event.Actor], Via: viaText(event), Action: actionText(event),
-			Fields: fieldChanges(event), Other: others[event.ID], members: event.Changes,
+			Fields: fieldChanges(event, r.Document.Fields(event.ResourceType)), Other: others[event.ID], members: event.Changes,
 		}
 		if id := ui.Text(event.Metadata["import_id"]); id != "" {
 			one.Import = cmp.Or(files[id], "a file")
@@ -84,9 +85,9 @@ func checkinsOf(events []api.AuditEvent, code string) []api.AuditEvent {
 			return false
 		}
 		var own []api.FieldChange
-		for _, one := range event.Changes {
+		for _, one := range event.Changes { // by the code and the period
 			if period, ok := strings.CutPrefix(one.Field, code+" "); ok {
-				own = append(own, api.FieldChange{Field: "Value for the period from " + ui.FormatTime(period), From: one.From, To: one.To})
+				own = append(own, api.FieldChange{Field: period, From: one.From, To: one.To})
 			}
 		}
 		copy(event.Changes, own)
@@ -139,20 +140,37 @@ func viaText(event api.AuditEvent) string {
 	user := ui.Text(event.Metadata["os_user"])
 	switch {
 	case strings.HasPrefix(event.Action, "api."):
-		return "through the API"
+		return "API"
 	case user != "":
-		return "as the system user " + user
+		return "system user " + user
 	}
 	return ""
 }
 
+// historyValue formats a value before or after a change.
+func historyValue(field openapi.Field, name string, value any) string {
+	kind := kindOf(field)
+	switch list, isList := value.([]any); {
+	case value == nil:
+		return ""
+	case isList && field.Items != nil:
+		return ui.Plural(len(list), "entry", "entries")
+	case kind == ui.Number:
+		return ui.FormatNumber(value)
+	case kind == ui.Percent && field.Type != "object":
+		return ui.FormatNumber(cellValue(field, map[string]any{field.Name: value})) + "\u00a0%"
+	case len(field.Enum) > 0:
+		return ui.Humanize(value)
+	}
+	return ValueText(name, value)
+}
+
 // actionTexts are the actions that have words of their own.
 var actionTexts = map[string]string{
-	"created": "Added", "updated": "Edited",
 	"link.created": "Linked to", "link.removed": "Unlinked from",
 	"comment.created": "Commented", "comment.removed": "Comment removed",
 	"attachment.created": "File attached", "attachment.removed": "File removed",
-	"kpi_checkin.created": "Check-in added", "kpi_checkin.updated": "Check-in changed",
+	"kpi_checkin.created": "Check-in created", "kpi_checkin.updated": "Check-in updated",
 }
 
 // actionText describes an event about one record: risk.updated, or api.write.risk for a
@@ -163,17 +181,26 @@ func actionText(event api.AuditEvent) string {
 		object, verb = written, map[string]string{"create": "created", "update": "updated"}[ui.Text(event.Metadata["operation"])]
 		verb = cmp.Or(verb, "updated")
 	}
-	return cmp.Or(actionTexts[object+"."+verb], actionTexts[verb], ui.Humanize(verb))
+	return cmp.Or(actionTexts[object+"."+verb], ui.Humanize(verb))
 }
 
 // fieldChanges returns the changed members of an event, and the reason. Events about links
 // and the archive have none that their action does not say.
-func fieldChanges(event api.AuditEvent) []FieldChange {
+func fieldChanges(event api.AuditEvent, fields []openapi.Field) []FieldChange {
 	var list []FieldChange
-	for _, one := range Changes(event) {
-		if event.ResourceType != resource.Link.Type && one.Label != Label("archived") && one != (FieldChange{Label: one.Label}) {
-			list = append(list, one)
+	for _, c := range event.Changes {
+		if event.ResourceType == resource.Link.Type || c.Field == "archived" || c.From == nil && c.To == nil {
+			continue
 		}
+		if _, day, ok := ui.ParseTime(c.Field); ok && day { // see checkinsOf
+			list = append(list, FieldChange{"Period from " + ui.FormatTime(c.Field), ui.FormatNumber(c.From), ui.FormatNumber(c.To)})
+			continue
+		}
+		var field openapi.Field
+		if at := slices.IndexFunc(fields, func(f openapi.Field) bool { return f.Name == c.Field }); at >= 0 {
+			field = fields[at]
+		}
+		list = append(list, FieldChange{Label(c.Field), historyValue(field, c.Field, c.From), historyValue(field, c.Field, c.To)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(event.Metadata)) {
 		if reason := event.Metadata[name]; name == "reason" && slices.ContainsFunc(event.Changes, func(c api.FieldChange) bool {

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/dashboard"
 	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
@@ -30,10 +32,10 @@ type recordData struct {
 	Ratings        *ratings  // of a risk
 	Chart          *ui.LineChart
 	Texts          []passage
-	Tables         []ui.Table       // related records
-	Links          *linkList        // nil if the resource is not Linked
-	Attachments    *attachmentList  // as Links
-	Comments       *commentList     // as Links
+	Tables         []ui.Table      // related records
+	Links          *linkList       // nil if the resource is not Linked
+	Attachments    *attachmentList // as Links
+	Comments       *commentList    // as Links
 	History        []change
 	NoHistory      string // why there is no history
 }
@@ -62,15 +64,15 @@ func (p *Pages) Show(r *page.Request) error {
 	if err != nil {
 		return err
 	}
-	return p.show(r, record, refusedForm{status: http.StatusOK})
+	return p.showRecord(r, record, refusedForm{status: http.StatusOK})
 }
 
-// show renders the page of a record, also for a refused form of it.
-func (p *Pages) show(r *page.Request, record api.Record, refused refusedForm) error {
+// showRecord renders the page of a record, also for a refused form of it.
+func (p *Pages) showRecord(r *page.Request, record api.Record, refused refusedForm) error {
 	var err error
-	view := p.view(r)
+	view := p.view(r.HTTP.URL.Query(), dashboard.ListSettings{})
 	data := recordData{Name: titleOf(p.Resource, record), Crumbs: breadcrumbs(p.Resource), Actions: recordActions(r, p.Resource, record)}
-	data.Crumbs[len(data.Crumbs)-1].Path = viewPath(p.Page.List, view)
+	data.Crumbs[len(data.Crumbs)-1].Path = view.path(p.Page.List)
 	if data.Previous, data.Next, err = p.neighbours(r, record, view); err != nil {
 		return err
 	}
@@ -79,10 +81,6 @@ func (p *Pages) show(r *page.Request, record api.Record, refused refusedForm) er
 			data.Badges = append(data.Badges, record[member])
 		}
 	}
-	arrange(&data, p.Page.Names[0], r.Document.Fields(p.Type), record)
-	if err := addRelated(r, p.Resource, record, &data); err != nil {
-		return err
-	}
 	if data.History, data.NoHistory, err = loadHistory(r, p.Resource, record); err != nil {
 		return err
 	}
@@ -90,6 +88,10 @@ func (p *Pages) show(r *page.Request, record api.Record, refused refusedForm) er
 		if data.Ratings, err = loadRatings(r, record, data.History); err != nil {
 			return err
 		}
+	}
+	arrange(&data, p.Page.Names[0], r.Document.Fields(p.Type), record)
+	if err := addRelated(r, p.Resource, record, &data); err != nil {
+		return err
 	}
 	if p.Linked {
 		if err := addAnnotations(r, p.Resource, record, refused, &data); err != nil {
@@ -101,8 +103,8 @@ func (p *Pages) show(r *page.Request, record api.Record, refused refusedForm) er
 
 // neighbours returns the paths of the records before and after a record in the view of
 // the list that the user comes from.
-func (p *Pages) neighbours(r *page.Request, record api.Record, view api.View) (previous, next string, err error) {
-	previous, next, err = api.Neighbours(r.Context(), r.Caller, p.Type, ui.Text(record["id"]), view)
+func (p *Pages) neighbours(r *page.Request, record api.Record, view listView) (previous, next string, err error) {
+	previous, next, err = api.Neighbours(r.Context(), r.Caller, p.Type, ui.Text(record["id"]), view.View)
 	var refused *api.Error
 	if errors.As(err, &refused) || db.Is(err, db.SearchBusy) || db.Is(err, db.SearchTimeout) {
 		return "", "", nil // the page of the record does not need them
@@ -111,7 +113,7 @@ func (p *Pages) neighbours(r *page.Request, record api.Record, view api.View) (p
 		if id == "" {
 			return ""
 		}
-		return viewPath(p.Page.Base+ui.Path(id), view)
+		return view.path(p.Page.Base + ui.Path(id))
 	}
 	return pathOf(previous), pathOf(next), err
 }
@@ -140,6 +142,12 @@ func recordActions(r *page.Request, res *resource.Resource, record api.Record) [
 	return actions
 }
 
+// uuid matches the ids of records, which people do not read.
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// rated are the members that the ratings of a risk show.
+var rated = map[string]bool{"severity": true, "residual_severity": true}
+
 // arrange sorts the members of a record into facts, long texts and tables. It omits
 // nameMember if its value is the title of the page.
 func arrange(data *recordData, nameMember string, fields []openapi.Field, record api.Record) {
@@ -151,7 +159,9 @@ func arrange(data *recordData, nameMember string, fields []openapi.Field, record
 		}
 		fact := ui.Fact{Label: Label(field.Name), Kind: kindOf(field), Value: cellValue(field, record)}
 		switch {
-		case field.Name == "id" || field.Name == "created_at" || field.Name == "updated_at":
+		case rated[field.Name] && data.Ratings != nil:
+		case field.Name == "created_at" || field.Name == "updated_at" || uuid.MatchString(ui.Text(value)):
+			fact.Href = linkOf(field.Name, record)
 			stamps = append(stamps, fact)
 		case field.Type == "object" || field.Items != nil:
 			data.Tables = append(data.Tables, subTable(field, value)...)

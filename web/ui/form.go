@@ -72,6 +72,7 @@ type Field struct {
 	Value        string
 	Values       []string // of checks
 	Options      []Option // of select and checks
+	Blank        string   // label of no choice in a filter; "All" by default
 	Hint         string
 	Error        string
 	Required     bool

@@ -27,7 +27,8 @@ type Filters struct {
 	Search *Field   // nil for none
 	Fields []*Field // selects, unless Type is set
 	Hidden map[string]string
-	Active bool // at least one filter is set
+	Active bool   // at least one filter is set
+	Submit string // label of the button; "Apply" by default
 	// CSV is the path of the same view as CSV; "" for none.
 	CSV string
 }
