@@ -111,7 +111,7 @@ func TestRecord_History(t *testing.T) {
 	c.expect(c.get(h.pathOf("/risks", "risk", "RISK-0040")), 200, "by Command line", "<ins>2,400,000</ins>", "imported from demo.ndjson")
 
 	signal := h.find("signal", "")
-	h.importRecords(`{"object":"signal","signal_type":"` + text(signal["signal_type"]) + `","numeric_value":3,"rag":"RED","as_of":"2026-10-01T00:00:00Z","source_version":"1","module_id":"m"}`)
+	h.importRecords(`{"object":"signal","signal_type":"` + text(signal["signal_type"]) + `","numeric_value":3,"rag":"RED","as_of":"2026-12-01T00:00:00Z","source_version":"1","module_id":"m"}`)
 	r = c.get(h.pathOf("/signals", "signal", text(signal["signal_type"])))
 	c.expect(r, 200)
 	if n := strings.Count(r.body, "<b>Created</b>"); n < 2 {

@@ -124,18 +124,18 @@ func recordRoutes(resources []*records.Pages) []page.Route {
 // annotationRoutes returns what people add to a record: links, comments and attachments.
 // They also archive it.
 func annotationRoutes(p *records.Pages) []page.Route {
-	at := p.Page.Base + "/{id}"
+	at, a := p.Page.Base+"/{id}", records.Annotations{Pages: p}
 	return []page.Route{
-		{Pattern: "GET " + at + "/links/new", Needs: auth.WriteRecords, Handle: p.NewLink},
-		{Pattern: "POST " + at + "/links", Needs: auth.WriteRecords, Handle: p.AddLink},
-		{Pattern: "POST " + at + "/links/{link}/remove", Needs: auth.WriteRecords, Handle: p.RemoveLink},
-		{Pattern: "POST " + at + "/comments", Needs: auth.WriteRecords, Handle: p.AddComment, MaxBody: records.MaxForm},
-		{Pattern: "POST " + at + "/comments/{comment}/remove", Needs: auth.WriteRecords, Handle: p.RemoveComment},
-		{Pattern: "POST " + at + "/attachments", Needs: auth.WriteRecords, Handle: p.Attach, MaxBody: records.MaxUpload, Upload: true},
-		{Pattern: "GET " + at + "/attachments/{file}", Needs: auth.ReadRecords, Handle: p.Download, Download: true},
-		{Pattern: "POST " + at + "/attachments/{file}/remove", Needs: auth.WriteRecords, Handle: p.RemoveAttachment},
-		{Pattern: "POST " + at + "/archive", Needs: auth.WriteRecords, Handle: p.Archive},
-		{Pattern: "POST " + at + "/restore", Needs: auth.WriteRecords, Handle: p.Restore},
+		{Pattern: "GET " + at + "/links/new", Needs: auth.WriteRecords, Handle: a.NewLink},
+		{Pattern: "POST " + at + "/links", Needs: auth.WriteRecords, Handle: a.AddLink},
+		{Pattern: "POST " + at + "/links/{link}/remove", Needs: auth.WriteRecords, Handle: a.RemoveLink},
+		{Pattern: "POST " + at + "/comments", Needs: auth.WriteRecords, Handle: a.AddComment, MaxBody: records.MaxForm},
+		{Pattern: "POST " + at + "/comments/{comment}/remove", Needs: auth.WriteRecords, Handle: a.RemoveComment},
+		{Pattern: "POST " + at + "/attachments", Needs: auth.WriteRecords, Handle: a.Attach, MaxBody: records.MaxUpload, Upload: true},
+		{Pattern: "GET " + at + "/attachments/{file}", Needs: auth.ReadRecords, Handle: a.Download, Download: true},
+		{Pattern: "POST " + at + "/attachments/{file}/remove", Needs: auth.WriteRecords, Handle: a.RemoveAttachment},
+		{Pattern: "POST " + at + "/archive", Needs: auth.WriteRecords, Handle: a.Archive},
+		{Pattern: "POST " + at + "/restore", Needs: auth.WriteRecords, Handle: a.Restore},
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 	"govsvc/web/ui"
 )
 
+// Annotations has the actions with which people annotate the records of one resource.
+type Annotations struct{ *Pages }
+
 // archivedState says since when the lists leave a record out.
 type archivedState struct{ At, By string }
 
@@ -60,16 +63,16 @@ func archiveAction(of annotation.Subject, archived bool) ui.Action {
 }
 
 // Archive leaves the record out of the lists.
-func (p *Pages) Archive(r *page.Request) error {
+func (p Annotations) Archive(r *page.Request) error {
 	return p.archive(r, true, "The "+p.Singular+" has been archived.")
 }
 
 // Restore shows the record in the lists again.
-func (p *Pages) Restore(r *page.Request) error {
+func (p Annotations) Restore(r *page.Request) error {
 	return p.archive(r, false, "The "+p.Singular+" has been restored.")
 }
 
-func (p *Pages) archive(r *page.Request, archived bool, message string) error {
+func (p Annotations) archive(r *page.Request, archived bool, message string) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func attachmentForm(of annotation.Subject) *ui.Form {
 }
 
 // Attach stores the files of the form.
-func (p *Pages) Attach(r *page.Request) error {
+func (p Annotations) Attach(r *page.Request) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func attach(r *page.Request, of annotation.Subject, file page.File) (err error) 
 
 // Download sends an attachment. The browser saves it and shows nothing of it, because
 // anybody may have written it.
-func (p *Pages) Download(r *page.Request) error {
+func (p Annotations) Download(r *page.Request) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (p *Pages) Download(r *page.Request) error {
 }
 
 // RemoveAttachment removes a file of the record.
-func (p *Pages) RemoveAttachment(r *page.Request) error {
+func (p Annotations) RemoveAttachment(r *page.Request) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err

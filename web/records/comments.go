@@ -67,7 +67,7 @@ func commentForm(of annotation.Subject) *ui.Form {
 }
 
 // AddComment adds a comment of the user to the record.
-func (p *Pages) AddComment(r *page.Request) error {
+func (p Annotations) AddComment(r *page.Request) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (p *Pages) AddComment(r *page.Request) error {
 }
 
 // RemoveComment removes a comment of the user or, for an administrator, of anybody.
-func (p *Pages) RemoveComment(r *page.Request) error {
+func (p Annotations) RemoveComment(r *page.Request) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err

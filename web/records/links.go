@@ -68,7 +68,7 @@ type linkSearch struct {
 const foundOfType = 10
 
 // NewLink searches the records that the record can be linked to.
-func (p *Pages) NewLink(r *page.Request) error {
+func (p Annotations) NewLink(r *page.Request) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func linkCandidates(r *page.Request, of annotation.Subject, words string) ([]ui.
 }
 
 // AddLink links the record to the one of the form.
-func (p *Pages) AddLink(r *page.Request) error {
+func (p Annotations) AddLink(r *page.Request) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (p *Pages) AddLink(r *page.Request) error {
 }
 
 // RemoveLink removes a link of the record.
-func (p *Pages) RemoveLink(r *page.Request) error {
+func (p Annotations) RemoveLink(r *page.Request) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
