@@ -97,7 +97,8 @@ func newRatingStrip(id, label string, states []rating, now time.Time, value func
 	var parts []string
 	for i := 0; i < len(states); {
 		from, here := states[i].at, value(states[i])
-		for i++; i < len(states) && value(states[i]) == here; i++ {
+		for i < len(states) && value(states[i]) == here {
+			i++
 		}
 		until := now
 		if i < len(states) {
