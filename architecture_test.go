@@ -72,7 +72,7 @@ var allowedImports = map[string][]string{
 	"server/webhook":  {"db", "db/delivery"},
 	"web":             {"db", "db/auth", "server/api", "server/evidence", "server/limit", "server/openapi", "web/*"},
 	"web/account":     {"db", "db/auth", "web/page", "web/ui"},
-	"web/admin":       {"db", "db/audit", "db/auth", "db/backup", "db/dashboard", "db/resource", "server/api", "web/page", "web/records", "web/ui"},
+	"web/admin":       {"db", "db/audit", "db/auth", "db/backup", "db/dashboard", "db/resource", "server/api", "server/transfer", "web/page", "web/records", "web/ui"},
 	"web/data":        {"db", "db/auth", "db/resource", "server/api", "server/evidence", "server/transfer", "web/page", "web/records", "web/ui"},
 	"web/overview":    {"db/auth", "db/resource", "server/api", "server/openapi", "web/page", "web/records", "web/ui"},
 	"web/page":        {"db", "db/audit", "db/auth", "server/api", "server/limit", "server/openapi", "server/transfer", "web/ui"},

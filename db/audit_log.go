@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"govsvc/db/audit"
 	"govsvc/db/sqlite"
@@ -202,12 +203,17 @@ type AuditSearch struct {
 	Actor        string
 	Action       string
 	ActionPrefix string
+	ActionPart   string // in any case; full stops and underscores are equal to spaces
 	ResourceType string
 	ResourceID   string
-	Cursor       string
-	Limit        int
-	Size         PageSize // Small is ignored
-	User         string   // whose searches run one after the other; "" has no bound
+	// Text is a part of the action, of the id of the record or of the name in the event,
+	// as ActionPart. Events of TextActors and about TextRecords match it too.
+	Text                    string
+	TextActors, TextRecords []string
+	Cursor                  string
+	Limit                   int
+	Size                    PageSize // Small is ignored
+	User                    string   // whose searches run one after the other; "" has no bound
 }
 
 // AuditSearchResult is one page of a search.
@@ -324,7 +330,42 @@ func (q AuditSearch) statement(args []any) (string, []any) {
 	member("action", q.Action, whole, "event ->> 'action' = ?%d")
 	member("action", q.ActionPrefix, "", "substr(event ->> 'action', 1, length(?%[2]d)) = ?%[2]d")
 	member("resource_type", q.ResourceType, whole, "event ->> 'resource_type' = ?%d")
+	number := func(value any) string {
+		args = append(args, value)
+		return fmt.Sprintf("?%d", len(args))
+	}
+	contains := func(part string, values ...string) string {
+		condition := "instr(" + plain("event") + ", " + part + ")"
+		var places []string
+		for _, value := range values {
+			places = append(places, "instr("+plain("coalesce(event ->> '"+value+"', '')")+", "+part+")")
+		}
+		return condition + " AND (" + strings.Join(places, " OR ") + ")"
+	}
+	if part := plainText(q.ActionPart); part != "" {
+		query += " AND " + contains(number(part), "action")
+	}
+	if text := plainText(q.Text); text != "" {
+		query += " AND (" + contains(number(text), "action", "resource_id", "$.metadata.name")
+		for column, values := range map[string][]string{"actor": q.TextActors, "resource_id": q.TextRecords} {
+			if len(values) > 0 {
+				query += " OR event ->> '" + column + "' IN (SELECT value FROM json_each(" + number(compact(values)) + "))"
+			}
+		}
+		query += ")"
+	}
 	return query + " ORDER BY seq DESC LIMIT ?6", args
+}
+
+// plain returns an expression in lower case, with spaces for full stops and underscores,
+// so that people find an action by its words.
+func plain(expression string) string {
+	return "replace(replace(lower(" + expression + "), '.', ' '), '_', ' ')"
+}
+
+// plainText returns a text in the form of plain.
+func plainText(text string) string {
+	return strings.NewReplacer(".", " ", "_", " ").Replace(strings.ToLower(text))
 }
 
 // searchedTo returns the last event that a page may search, if older ones follow.

@@ -1,8 +1,10 @@
 package web_test
 
 import (
+	"encoding/csv"
 	"fmt"
 	"html"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,7 +15,7 @@ import (
 	"govsvc/db/auth"
 )
 
-var auditActions = regexp.MustCompile(`<code>([a-z_.]+)</code></a>`)
+var auditActions = regexp.MustCompile(`<dt>Action</dt><dd><code>([a-z_.]+)</code>`)
 
 // harnessWithEvents returns a harness whose audit log has known events. The editor
 // changes a risk five times, 10 minutes apart. Then follow one event by an API key
@@ -79,8 +81,8 @@ func TestAudit(t *testing.T) {
 			c.expect(r, 200, "No matching events", "Clear filters")
 		}
 	}
-	if !h.hasAuditEvent("audit.searched", auth.Admin) {
-		t.Error("the audit log has no audit.searched event")
+	if h.hasAuditEvent("audit.searched", auth.Admin) {
+		t.Error("the audit log has an event for a view of its page")
 	}
 	c.expect(c.get("/audit?since=yesterday"), 400, "must be a date such as")
 	c.expect(c.get("/audit?since=9999-12-31T23:00:00-02:00"), 400, "must be a date such as")
@@ -95,7 +97,7 @@ func TestAudit_ExplainsEvents(t *testing.T) {
 	h, risk, key := harnessWithEvents(t)
 	c := h.as(auth.Admin)
 	r := c.get("/audit?action=risk.updated&since=2026-10-01T12:45:00Z")
-	c.expect(r, 200, "2 changes", "<del>S4</del> → <ins>Critical</ins>", `<del>Ada</del> → <span class="muted">cleared</span>`, `<a href="/risks/`+risk+`">Risk</a>`,
+	c.expect(r, 200, "2 changes", "<del>S4</del> → <ins>Critical</ins>", `<del>Ada</del> → <span class="muted">cleared</span>`, `<a href="/risks/`+risk+`">`+html.EscapeString(h.find("risk", "claims")["title"].(string))+`</a><p class="small muted">Risk</p>`, ">Risk updated</a>",
 		`>editor</a>`, `resource_id=`+risk, "Data change, severity 3 of 10")
 	c.expect(c.get("/audit?actor=key:"+key.ID), 200, "Key Reporting</a>", `<option value="key:`+key.ID+`" selected>Key Reporting (`+key.Prefix+"…)</option>",
 		`<a href="/vendors/inventory/0190d6a1-0000-7000-8000-000000000000">Vendor</a>`)
@@ -104,6 +106,94 @@ func TestAudit_ExplainsEvents(t *testing.T) {
 	expectEscaped(t, "/audit", r)
 	expectEscaped(t, "/audit", c.get("/audit?"+strings.NewReplacer("{", "%7B", "}", "%7D", "<", "%3C", ">", "%3E", `"`, "%22", " ", "+").Replace("actor="+hostile+"&action="+hostile+"&resource_type="+hostile+"&resource_id="+hostile)))
 	c.expect(c.get("/audit?actor=gone"), 200, `<option value="gone" selected>gone</option>`)
+}
+
+// TestAudit_Search finds events by a part of the action, of the name of the actor, and of
+// the name or id of the record.
+func TestAudit_Search(t *testing.T) {
+	t.Parallel()
+	h, risk, key := harnessWithEvents(t)
+	c := h.as(auth.Admin)
+	title := h.find("risk", "claims")["title"].(string)
+	for query, want := range map[string]string{
+		"q=pdated&resource_id=" + risk:                                strings.Repeat("risk.updated ", 5),
+		"q=Risk+updated&resource_id=" + risk:                          strings.Repeat("risk.updated ", 5),
+		"q=EDITO&action=updat":                                        strings.Repeat("risk.updated ", 5),
+		"q=" + url.QueryEscape(title) + "&since=2026-10-01T12:00:01Z": strings.Repeat("risk.updated ", 5),
+		"q=" + risk[10:] + "&since=2026-10-01T12:00:01Z":              strings.Repeat("risk.updated ", 5),
+		"q=reporting&since=2026-10-01T12:00:00Z":                      "api.write.vendor key.minted ",
+		"q=" + key.ID[3:]:                                             "key.minted ",
+		"q=0190d6a1-0000":                                             "api.write.vendor ",
+		"q=nothing+like+it":                                           "",
+		"action=sign_in_ref":                                          "user.sign_in_refused ",
+	} {
+		r := c.get("/audit?" + query)
+		got := ""
+		for _, action := range auditActions.FindAllStringSubmatch(r.body, -1) {
+			got += action[1] + " "
+		}
+		if r.status != 200 || got != want {
+			t.Errorf("%s: %d %v, want %s", query, r.status, got, want)
+		}
+	}
+	c.expect(c.get("/audit?q="+strings.Repeat("x", 201)), 400, "at most 200 characters")
+	expectEscaped(t, "/audit", c.get("/audit?q="+url.QueryEscape(hostile)))
+}
+
+// TestAudit_NamesRemoved checks that users and records that no longer exist are shown by
+// name.
+func TestAudit_NamesRemoved(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	receiver := newReceiver(t, 200, "")
+	path, _ := c.subscribe(receiver.URL)
+	webhook := strings.TrimPrefix(path, "/webhooks/")
+	c.post(path + "/delete")
+	gone := h.user("editor").ID
+	if err := h.auth.Memberships.Remove(t.Context(), h.by(), gone); err != nil {
+		t.Fatal(err)
+	}
+	c.expect(c.get("/audit?resource_id="+webhook), 200, ">Webhook deleted</a>", ">"+receiver.URL+"</a>")
+	c.expect(c.get("/audit?resource_id="+gone), 200, ">User removed</a>", `<a href="/users/`+gone+`">editor</a>`)
+	c.expect(c.get("/audit?actor="+gone), 200, `<option value="`+gone+`" selected>editor</option>`)
+}
+
+// TestAudit_Exports checks that both exports have the events that the filters select, and
+// that each export is an event.
+func TestAudit_Exports(t *testing.T) {
+	t.Parallel()
+	h, risk, _ := harnessWithEvents(t)
+	c := h.as(auth.Auditor)
+	filters := "?action=risk.updated&q=editor"
+	c.expect(c.get("/audit"+filters), 200, `href="/audit.csv?action=risk.updated&amp;q=editor"`, `href="/audit.ndjson?action=risk.updated&amp;q=editor"`)
+	sheet := c.get("/audit.csv" + filters)
+	c.expect(sheet, 200, "time,actor,actor_id,action,")
+	if got := sheet.header.Get("Content-Disposition"); got != "attachment; filename=audit-2026-10-01.csv" {
+		t.Errorf("got Content-Disposition %s", got)
+	}
+	rows, err := csv.NewReader(strings.NewReader(sheet.body)).ReadAll()
+	if err != nil || len(rows) != 6 {
+		t.Fatalf("got %d rows, %v, want 6", len(rows), err)
+	}
+	if row := rows[1]; row[1] != "editor" || row[3] != "risk.updated" || row[7] != h.find("risk", "claims")["title"] || row[8] != risk || !strings.Contains(row[11], `"from":"S4"`) {
+		t.Errorf("got row %q", row)
+	}
+	lines := strings.Split(strings.TrimSpace(c.get("/audit.ndjson"+filters).body), "\n")
+	if len(lines) != 5 || !strings.HasPrefix(lines[0], `{"object":"audit_event"`) || !strings.Contains(lines[0], `"S4"`) {
+		t.Errorf("got %d lines, the first is %s", len(lines), lines[0])
+	}
+	for _, format := range []string{"csv", "ndjson"} {
+		if !strings.Contains(h.auditLog(), `"complete":true,"events":5,"filters":{"action":"risk.updated","q":"editor"},"format":"`+format+`"`) {
+			t.Errorf("the audit log has no event of the export as %s", format)
+		}
+	}
+	c.expect(c.get("/audit.csv?q=nothing+like+it"), 200, "time,actor,")
+	c.expect(c.get("/audit.csv?since=x"), 400, "must be a date")
+	h.as(auth.Editor).expect(h.as(auth.Editor).get("/audit.csv"), 403)
+	// a text that a spreadsheet would run as a formula
+	h.execSQL("UPDATE risks SET title = '=1+1' WHERE id = ?", risk)
+	c.expect(c.get("/audit.csv"+filters), 200, ",'=1+1,")
 }
 
 // TestAudit_Pages follows the page links through the log. Events are listed newest

@@ -23,7 +23,7 @@ func TestLists_FilterByChoices(t *testing.T) {
 	c.expect(c.get("/compliance"), 200, `<option value="eu-ai-act">EU AI Act</option>`, `<option value="EU">EU</option>`)
 	c.expect(c.get("/roadmap"), 200, `<select id="f-phase"`, `<option value="Embed">Embed</option>`)
 	c.expect(c.get("/kpis"), 200, `<select id="f-code"`, `<option value="KR-INV-01">KR-INV-01</option>`)
-	c.expect(c.get("/signals"), 200, `<select id="f-type"`, `<select id="f-module_id"`, `<option value="compliance">compliance</option>`)
+	c.expect(c.get("/signals"), 200, `<select id="f-type"`, `<select id="f-module_id"`, `<option value="compliance">Compliance</option>`)
 	all := regexp.MustCompile(`(\d+) obligations`).FindStringSubmatch(c.get("/compliance").body)[1]
 	for _, row := range []struct{ path, want string }{
 		{"/compliance?regime_id=eu-ai-act", `<option value="eu-ai-act" selected>EU AI Act`},

@@ -24,9 +24,9 @@ func TestOverview(t *testing.T) {
 	c := h.as(auth.Viewer)
 	r := c.get("/")
 	c.expect(r, 200,
-		"Optimization", "71.3", `<title id="score-title">Overall score: 47.8 at 27 Nov 2024, 71.3 at 7 Oct 2026.</title>`, // assessment
+		"Optimisation", "71.3", `<title id="score-title">Overall score: 47.8 at 27 Nov 2024, 71.3 at 7 Oct 2026.</title>`, // assessment
 		"Verdict unchanged, 4.6 points higher since 10 Jun 2026.", "24 open, 5 critical",
-		"54 of 116 met (46\u00a0%)", "EU AI Act (Regulation (EU) 2024/1689): 16 compliant, 15 in progress, 5 at risk, 1 non compliant, 7 not started.",
+		"54 of 116 met (46\u00a0%)", "EU AI Act (Regulation (EU) 2024/1689): 16 compliant, 15 in progress, 5 at risk, 1 non-compliant, 7 not started.",
 		"3 of 14 completed", "Certify: 1 open.", "0 of 8 on target", "Near target: 80\u00a0% or more of the way to the target.",
 		`<rect class="tone-critical" width="714`, `<span class="badge tone-critical">Off target</span>`, `<span class="badge tone-medium">Near target</span>`,
 		"Claims agent sent settlement letters to former addresses", "51 days left", `data-now="2026-10-01T12:00:00.000Z"`,

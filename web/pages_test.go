@@ -196,7 +196,8 @@ func TestRoutes_EscapeNames(t *testing.T) {
 	c.follow(c.post("/signin", "name", hostile, "password", password), "/")
 	c.follow(c.post("/organisation", "name", hostile), "/")
 	for _, route := range routes() {
-		if route.Method == http.MethodGet && route.Needs != "" {
+		download := strings.HasSuffix(route.Path, ".csv") || strings.HasSuffix(route.Path, ".ndjson") // not markup
+		if route.Method == http.MethodGet && route.Needs != "" && !download {
 			expectEscaped(t, route.Path, c.get(pathWithID(route)))
 		}
 	}

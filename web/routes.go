@@ -203,6 +203,8 @@ func referenceRoutes() []page.Route {
 func auditRoutes(verification *admin.Verification) []page.Route {
 	return []page.Route{
 		{Pattern: "GET /audit", Needs: auth.ReadOversight, Handle: admin.SearchAudit},
+		{Pattern: "GET /audit.csv", Needs: auth.ReadOversight, Handle: admin.ExportAuditCSV, Download: true},
+		{Pattern: "GET /audit.ndjson", Needs: auth.ReadOversight, Handle: admin.ExportAuditNDJSON, Download: true},
 		{Pattern: "GET /audit/verify", Needs: auth.ReadOversight, Handle: verification.Show},
 		{Pattern: "POST /audit/verify", Needs: auth.ReadOversight, Handle: verification.Verify},
 	}

@@ -65,6 +65,10 @@ func formula(text []byte) (begins, isGuarded bool) {
 	return false, false
 }
 
+// GuardText returns a text of a cell for spreadsheets, with an apostrophe before a
+// formula.
+func GuardText(text string) string { return string(addGuard([]byte(text), true)) }
+
 // removeGuard returns a text without the guard before it.
 func removeGuard(text []byte) []byte {
 	if _, isGuarded := formula(text); isGuarded {

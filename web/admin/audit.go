@@ -21,6 +21,7 @@ import (
 type auditData struct {
 	Unavailable *ui.Empty // why there is no log; nil if there is one
 	Filters     ui.Filters
+	Exports     []ui.Action // of the events that the filters select
 	Events      []auditLine
 	Searched    string // start of the searched time, if older events are not searched yet
 	Newest      string // path of the first page; "" on the first page
@@ -32,8 +33,9 @@ type auditData struct {
 type auditLine struct {
 	api.AuditEvent
 	Who, WhoPath       string
-	ActionPath         string
-	Record, RecordPath string // object of the action, and its page
+	Label, ActionPath  string // of the action
+	Type               string // of the object of the action
+	Record, RecordPath string // its name, and its page
 	HistoryPath        string // path of all events about the record
 	Fields             []records.FieldChange
 	Details            []ui.Fact
@@ -54,7 +56,7 @@ func SearchAudit(r *page.Request) error {
 	if err != nil {
 		return err
 	}
-	data := auditData{Searched: result.Searched}
+	data := auditData{Searched: result.Searched, Exports: auditExports(r)}
 	if data.Filters, err = auditFilters(r, search); err != nil {
 		return err
 	}
@@ -64,17 +66,14 @@ func SearchAudit(r *page.Request) error {
 	data.Empty = ui.Empty{Title: "No events yet", Advice: "Every access and every change is recorded here."}
 	if data.Filters.Active {
 		data.Empty = ui.Empty{
-			Title: "No matching events", Advice: "Remove some filters, or search another time.",
+			Title: "No matching events", Advice: "Remove some filters, or choose other days.",
 			Action: &ui.Action{Label: "Clear filters", Path: auditPath},
 		}
 	}
 	if result.Searched != "" {
 		data.Empty = ui.Empty{Title: "No matching events so far", Advice: "Older events have not been searched yet."}
 	}
-	pairs := []any{}
-	for _, name := range auditFilterNames {
-		pairs = append(pairs, name, r.Query(name))
-	}
+	pairs := auditPairs(r)
 	if search.Cursor != "" {
 		data.Newest = ui.WithQuery(auditPath, pairs...)
 	}
@@ -99,7 +98,16 @@ func auditUnavailable(r *page.Request) *ui.Empty {
 }
 
 // auditFilterNames are the parameters of a search.
-var auditFilterNames = []string{"since", "until", "actor", "action", "resource_type", "resource_id"}
+var auditFilterNames = []string{"q", "since", "until", "actor", "action", "resource_type", "resource_id"}
+
+// auditPairs returns the parameters of the search with their values.
+func auditPairs(r *page.Request) []any {
+	var pairs []any
+	for _, name := range auditFilterNames {
+		pairs = append(pairs, name, r.Query(name))
+	}
+	return pairs
+}
 
 // lastYear is the last year of timestamps, which are compared as texts.
 const lastYear = 9999
@@ -108,7 +116,11 @@ const lastYear = 9999
 func auditSearch(r *page.Request) (api.AuditSearch, error) {
 	search := api.AuditSearch{
 		Actor: r.Query("actor"), Action: r.Query("action"), ResourceType: r.Query("resource_type"), ResourceID: r.Query("resource_id"),
-		Cursor: r.HTTP.URL.Query().Get("cursor"),
+		Text: r.Query("q"), Cursor: r.HTTP.URL.Query().Get("cursor"),
+	}
+	var err error
+	if search.TextActors, err = records.ActorsNamed(r, search.Text); err != nil {
+		return search, err
 	}
 	for name, bound := range map[string]*time.Time{"since": &search.Since, "until": &search.Until} {
 		value := r.Query(name)
@@ -136,11 +148,11 @@ func auditFilters(r *page.Request, search api.AuditSearch) (ui.Filters, error) {
 		return ui.Filters{}, err
 	}
 	const idLength = 200
-	bar := ui.Filters{Action: auditPath, Fields: []*ui.Field{
+	bar := ui.Filters{Action: auditPath, Search: &ui.Field{Name: "q", Label: "Search by action, actor or record", Value: search.Text}, Fields: []*ui.Field{
 		{Name: "since", Label: "From day, UTC", Type: "date", Value: ui.DateInput(r.Query("since"))},
 		{Name: "until", Label: "To day, UTC", Type: "date", Value: ui.DateInput(r.Query("until"))},
 		{Name: "actor", Label: "Actor", Value: search.Actor, Options: actors},
-		{Name: "action", Label: "Action (e.g. risk.*)", Type: "text", Value: search.Action, MaxLength: idLength},
+		{Name: "action", Label: "Action (e.g. risk updated)", Type: "text", Value: search.Action, MaxLength: idLength},
 		{Name: "resource_type", Label: "Record type", Value: search.ResourceType, Options: recordTypes(search.ResourceType)},
 		{Name: "resource_id", Label: "Record ID", Type: "text", Value: search.ResourceID, MaxLength: idLength},
 	}}
@@ -195,8 +207,9 @@ func recordTypes(chosen string) []ui.Option {
 	if chosen != "" && !slices.Contains(types, chosen) {
 		types = append(types, chosen)
 	}
-	slices.Sort(types)
-	return ui.Options(types...)
+	options := ui.Options(types...)
+	slices.SortFunc(options, func(a, b ui.Option) int { return strings.Compare(a.Label, b.Label) })
+	return options
 }
 
 // auditLines adds names and links to events.
@@ -205,14 +218,19 @@ func auditLines(r *page.Request, events []api.AuditEvent) ([]auditLine, error) {
 	if err != nil {
 		return nil, err
 	}
+	subjects, err := records.SubjectNames(r, events)
+	if err != nil {
+		return nil, err
+	}
 	lines := make([]auditLine, len(events))
 	for i, event := range events {
 		line := auditLine{
 			AuditEvent: event, Who: names[event.Actor], WhoPath: ui.WithQuery(auditPath, "actor", event.Actor),
-			ActionPath: ui.WithQuery(auditPath, "action", event.Action), Fields: records.Changes(event), Details: detailsOf(event),
+			Label: records.ActionLabel(event.Action), ActionPath: ui.WithQuery(auditPath, "action", event.Action), Fields: records.Changes(event), Details: detailsOf(event),
 		}
 		if event.ResourceType != "" {
-			line.Record, line.RecordPath = ui.Humanize(event.ResourceType), objectPath(event.ResourceType, event.ResourceID)
+			line.Type, line.RecordPath = ui.Humanize(event.ResourceType), objectPath(event.ResourceType, event.ResourceID)
+			line.Record = subjects[records.SubjectOf(event)]
 		}
 		if event.ResourceID != "" {
 			line.HistoryPath = ui.WithQuery(auditPath, "resource_type", event.ResourceType, "resource_id", event.ResourceID)

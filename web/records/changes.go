@@ -1,8 +1,6 @@
 package records
 
 import (
-	"slices"
-
 	"govsvc/server/api"
 	"govsvc/web/ui"
 )
@@ -33,8 +31,16 @@ func ValueText(member string, value any) string {
 	if _, _, ok := ui.ParseTime(text); ok {
 		return ui.FormatTime(text)
 	}
-	if slices.Contains(badges, member) || member == "likelihood" || member == "residual_severity" {
-		text = ui.Humanize(text)
+	number, isNumber := ui.Float(value)
+	switch {
+	case isNumber && hundredths[member]:
+		return ui.FormatPercent(value)
+	case isNumber && shares[member]:
+		return ui.FormatPercent(number * 100)
+	case isNumber && member != "version_number" && member != "roadmap_version":
+		return ui.FormatNumber(value)
+	case enumerated[member] || codes[member]:
+		text = ui.CodeLabel(text)
 	}
 	return ui.Truncate(text, MaxValueLength)
 }

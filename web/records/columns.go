@@ -77,6 +77,8 @@ func (p *Pages) table(view listView, records []api.Record, now time.Time) ui.Tab
 		row := ui.Row{ID: ui.Text(record["id"]), Href: view.path(p.Page.Base + ui.Path(record["id"])), Cells: []any{nameOf(p.Resource, record)}}
 		if len(names) > 1 && ui.Text(record[names[0]]) != "" {
 			row.Under = ui.Text(record[names[1]])
+		} else if codes[names[0]] { // the key that the label stands for
+			row.Under = ui.Text(record[names[0]])
 		}
 		for _, column := range view.columns[1:] {
 			row.Cells = append(row.Cells, listCell(p.Resource, column, record, now))
@@ -93,7 +95,7 @@ func listCell(res *resource.Resource, column api.Column, record api.Record, now 
 	case isDue(res, column.Name):
 		return deadlineOf(res, record, now)
 	case column.Name == "regime_name":
-		return ui.Truncate(shortRegime(ui.Text(value)), 24)
+		return shortRegime(ui.Text(value))
 	}
 	return value
 }

@@ -90,6 +90,8 @@ func (p *Pages) offerChoices(r *page.Request, filter api.Filter, field *ui.Field
 		label := choice.Name
 		if label != choice.Value {
 			label = shortRegime(label)
+		} else if codes[filter.Name] {
+			label = ui.CodeLabel(label)
 		}
 		field.Options = append(field.Options, ui.Option{Value: choice.Value, Label: ui.Truncate(label, 60)})
 	}

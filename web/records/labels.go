@@ -52,6 +52,18 @@ var ids = map[string]bool{
 	"gap_key": true, "incident_key": true, "code": true, "regime_id": true, "key_result_code": true,
 }
 
+// enumerated are the members whose values the OpenAPI document enumerates. A test
+// compares them with the document.
+var enumerated = map[string]bool{
+	"verdict": true, "severity": true, "residual_severity": true, "likelihood": true, "status": true, "rag": true, "rag_status": true,
+	"overall_posture": true, "posture": true, "priority_band": true, "portfolio_posture": true, "initial_risk_band": true,
+	"initial_recommendation": true, "overall_readiness": true, "recommended_path": true, "direction": true,
+	"measurement_frequency": true, "incident_type": true, "record_type": true, "other_type": true,
+}
+
+// codes are members whose values are codes of an open list.
+var codes = map[string]bool{"dimension": true, "source": true, "priority": true, "module_id": true, "signal_type": true}
+
 // kindOf returns the kind of cell of a member.
 func kindOf(field openapi.Field) string {
 	switch {
@@ -89,7 +101,10 @@ func cellValue(field openapi.Field, record map[string]any) any {
 	case "current_value", "target_value", "baseline_value":
 		return ui.FormatUnit(value, ui.Text(record["unit"]))
 	}
-	if kind == ui.PlainText && len(field.Enum) > 0 {
+	switch {
+	case codes[field.Name] && field.Name != "signal_type": // the key, because the title is its label
+		return ui.CodeLabel(value)
+	case kind == ui.PlainText && len(field.Enum) > 0:
 		return ui.Humanize(value)
 	}
 	if shares[field.Name] {

@@ -72,6 +72,8 @@ func nameOf(res *resource.Resource, record api.Record) string {
 			return "Version " + name
 		case member == "completed_at":
 			return "Assessment of " + ui.FormatDay(name)
+		case codes[member]:
+			return ui.CodeLabel(name)
 		}
 		return name
 	}

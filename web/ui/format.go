@@ -62,12 +62,15 @@ func indirect(value any) any {
 // spellings are the words that Humanize spells in another way.
 var spellings = map[string]string{
 	"checkin": "check-in",
-	"ai":      "AI", "api": "API", "id": "ID", "url": "URL", "kpi": "KPI", "kpis": "KPIs", "rag": "RAG", "utc": "UTC", "eu": "EU", "mcp": "MCP",
+	"ai":      "AI", "api": "API", "id": "ID", "url": "URL", "kpi": "KPI", "kpis": "KPIs", "rag": "RAG", "utc": "UTC", "eu": "EU", "mcp": "MCP", "csv": "CSV", "json": "JSON", "ndjson": "NDJSON", "http": "HTTP", "sha256": "SHA-256",
 }
 
-// Humanize makes a value of an enumeration readable: IN_PROGRESS and InProgress
-// become "In progress".
+// Humanize makes a value of an enumeration readable. It returns the value's label or,
+// without one, words: IN_PROGRESS and InProgress become "In progress".
 func Humanize(value any) string {
+	if label, known := ValueLabel(value); known {
+		return label
+	}
 	var spaced strings.Builder
 	before := ' '
 	for _, r := range Text(value) {

@@ -1,0 +1,38 @@
+package records
+
+import (
+	"govsvc/db/resource"
+	"govsvc/server/api"
+	"govsvc/web/page"
+	"govsvc/web/ui"
+)
+
+// SubjectNames returns the names of what events are about, with one query for each type.
+// It includes records, keys and users that were removed. Subjects without a known name
+// are left out.
+func SubjectNames(r *page.Request, events []api.AuditEvent) (map[api.Subject]string, error) {
+	var subjects []api.Subject
+	for _, event := range events {
+		subjects = append(subjects, SubjectOf(event))
+	}
+	found, err := api.SubjectNames(r.Context(), r.Caller, subjects)
+	if err != nil {
+		return nil, err
+	}
+	names := map[api.Subject]string{}
+	for subject, record := range found {
+		name := ui.Text(record["name"])
+		if res := resource.Find(subject.Type); res != nil && res.Page != nil {
+			name = titleOf(res, record)
+		} else if period := ui.Text(record["period_start"]); period != "" {
+			name += ", " + ui.FormatDay(period)
+		}
+		names[subject] = ui.Truncate(name, MaxValueLength)
+	}
+	return names, nil
+}
+
+// SubjectOf returns what an event is about.
+func SubjectOf(event api.AuditEvent) api.Subject {
+	return api.Subject{Type: event.ResourceType, ID: event.ResourceID}
+}
