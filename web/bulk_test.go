@@ -112,7 +112,7 @@ func TestBulk_Refuses(t *testing.T) {
 	c.expect(h.as(auth.Viewer).bulk("/risks/bulk/apply", ids, "status", "Closed"), 403)
 
 	preview := c.bulk("/risks/bulk", ids, "status", "Closed", "query", "sort=title")
-	c.expect(preview, 200, "2 risks need a justification", `name="severity_change_reason"`, `href="/risks?sort=title">Cancel`)
+	c.expect(preview, 200, "2 risks need a justification: a critical risk", `name="severity_change_reason"`, `href="/risks?sort=title">Cancel`)
 	for reason, want := range map[string]string{"": "Rating justification is required", "Too short.": "at least 20 characters"} {
 		r := c.post("/risks/bulk/apply", confirmation(t, preview, "severity_change_reason", reason)...)
 		c.expect(r, 422, want, "Nothing has been changed.")

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"slices"
 	"time"
 
 	"govsvc/db"
@@ -23,17 +24,19 @@ func (b *browsing) due(d Due) error {
 		return noFilter("due")
 	}
 	b.add(b.Attention.OpenSQL())
-	due, now := "("+b.Attention.DueSQL()+")", b.store.Now()
-	// A day sorts before its instants. It has passed when the next one begins.
-	today := now.UTC().Format(time.DateOnly)
-	passed := "(" + due + " < ? OR length(" + due + ") > 10 AND " + due + " < ?)"
+	// A day has passed when the next one begins, an instant at once.
+	due, now := b.Attention.DueSQL(), b.store.Now().UTC()
+	from := now.Format(time.DateOnly)
+	if slices.Contains(b.Instants, b.Attention.Due) {
+		from = db.Timestamp(now)
+	}
 	switch {
 	case d.None:
 		b.add(due + " IS NULL")
 	case d.Overdue:
-		b.add(passed, today, db.Timestamp(now))
-	default:
-		b.add("NOT "+passed+" AND "+due+" < ?", today, db.Timestamp(now), now.UTC().Add(d.Within).Format(time.DateOnly)+"~")
+		b.add(due+" < ?", from)
+	default: // a day sorts before its instants
+		b.add(due+" >= ? AND "+due+" < ?", from, now.Add(d.Within).Format(time.DateOnly)+"~")
 	}
 	return nil
 }

@@ -272,7 +272,7 @@ func (b Bulk) render(r *page.Request, status int, plan bulkPlan, form *ui.Form, 
 		data.Notes = append(data.Notes, ui.Plural(plan.same, "selected "+b.Singular+" has", "selected "+b.Plural+" have")+" these values already and will not change.")
 	}
 	if plan.reasons > 0 {
-		data.Notes = append(data.Notes, ui.Plural(plan.reasons, b.Singular+" needs", b.Plural+" need")+" a justification, because the change clears a critical rating.")
+		data.Notes = append(data.Notes, ui.Plural(plan.reasons, b.Singular+" needs", b.Plural+" need")+" a justification: a critical risk is closed, accepted or mitigated only with one.")
 	}
 	return r.RenderStatus(status, "bulk", data.Title, data)
 }

@@ -53,11 +53,11 @@ func (p *Pages) viewBar(view listView, saved []dashboard.ListView, refused strin
 	if open == nil {
 		field := name("save-", "")
 		field.Hint = "Keeps the filters, the order and the columns. A view with the same name is replaced."
-		bar.Save = &ui.Form{Action: p.Page.Base + "/views", Submit: "Save view", Fields: []*ui.Field{field}, Hidden: hidden}
+		bar.Save = &ui.Form{Action: p.Page.Base + "/views", Submit: "Save", Fields: []*ui.Field{field}, Hidden: hidden}
 		return bar
 	}
 	hidden["view"] = open.ID
-	bar.Rename = &ui.Form{Action: p.Page.Base + "/views/rename", Submit: "Rename view", Fields: []*ui.Field{name("rename-", open.Name)}, Hidden: hidden}
+	bar.Rename = &ui.Form{Action: p.Page.Base + "/views/rename", Submit: "Rename", Fields: []*ui.Field{name("rename-", open.Name)}, Hidden: hidden}
 	bar.Remove = ui.Action{Label: "Remove view", Path: p.Page.Base + "/views/remove", Post: true, Danger: true, Hidden: hidden}
 	return bar
 }
