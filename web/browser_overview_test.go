@@ -103,7 +103,7 @@ func TestBrowserAttention(t *testing.T) {
 	b.fill("Regulator", "Datatilsynet")
 	b.press("Record notification")
 	b.open("/?owner=Ada")
-	b.expect("Log the use", "!Data leak")
+	b.expect("Log the use", "!Notify the regulator", "editor recorded the notification of Data leak")
 	b.open("/attention")
 	b.expect("Model drift", "!Data leak")
 	b.checkPage("attention")

@@ -195,21 +195,3 @@ func (d overviewReader) roadmapPhases(ctx context.Context, org db.Org, o *Overvi
 			WHERE r.org_id = ?1 AND r.id = roadmap_id AND json_extract(r.phases, p.fullkey || '.phase') = phase), 1000), min(target_date), phase
 		LIMIT 20`, org, d.today())
 }
-
-// recentEvents is how many events the overview reads: more than it shows, because it
-// puts events of the same kind together.
-const recentEvents = 200
-
-// recentEvents reads changes of records, without reads and sign-ins, which are far more
-// frequent. An import counts as one change. It searches a bounded number of events. A
-// quotation mark within a text has a backslash, so that no text matches a member.
-func (d overviewReader) recentEvents(ctx context.Context, org db.Org, o *Overview) error {
-	return d.Each(ctx, func(row db.Scanner) error {
-		var event []byte
-		err := row.Scan(&event)
-		o.Recent = append(o.Recent, event)
-		return err
-	}, `SELECT event FROM (SELECT seq, event FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 10000)
-		WHERE instr(event, '"category":"data_change"') AND event ->> 'category' = 'data_change'
-		AND (NOT instr(event, '"import_id":"') OR instr(event, '"action":"import.completed"')) ORDER BY seq DESC LIMIT ?`, org, recentEvents)
-}

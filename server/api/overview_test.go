@@ -12,6 +12,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/dashboard"
 	"govsvc/server/api"
+	"govsvc/server/transfer"
 )
 
 // TestOverview compares the overview with counts of all records of the demonstration.
@@ -202,5 +203,41 @@ func TestAttention(t *testing.T) {
 		if summary, err := api.CountAttention(f.ctx, f.Caller, row.query); row.err == "" && (summary.Total != len(got) || err != nil) {
 			t.Errorf("%s, %+v: got the summary %+v, %v", row.plan, row.query, summary, err)
 		}
+	}
+}
+
+// TestOverview_Recent checks that the events of the records of an import do not hide the
+// changes before it, and that other events do not count.
+func TestOverview_Recent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	vendor := func(i int) string {
+		return fmt.Sprintf(`{"object":"vendor","vendor_key":"v%d","vendor_name":"V","category":"C","initial_risk_band":"LOW"}`, i)
+	}
+	f.save(t, "incident", "", map[string]any{"title": "Before the imports"})
+	const records = 11_000 // more than are searched
+	var lines []string
+	for i := range records {
+		lines = append(lines, vendor(i))
+	}
+	for _, source := range []transfer.Source{transfer.Bytes("large.ndjson", []byte(strings.Join(lines, "\n"))), transfer.Bytes("again.ndjson", []byte(vendor(1)))} {
+		if _, err := transfer.Import(f.ctx, f.Store, f.Document, f.operator(), []transfer.Source{source}, transfer.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := api.SearchAudit(f.ctx, f.Caller, api.AuditSearch{}); err != nil { // is no change
+		t.Fatal(err)
+	}
+	f.save(t, "incident", "", map[string]any{"title": "After the imports"})
+	page, err := api.Overview(f.ctx, f.Caller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, event := range page.Recent {
+		got = append(got, event.Action)
+	}
+	if diff := cmp.Diff([]string{"incident.created", "import.completed", "import.completed", "incident.created"}, got); diff != "" {
+		t.Errorf("recent events (-want +got):\n%s", diff)
 	}
 }

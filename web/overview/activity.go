@@ -84,6 +84,10 @@ func activityOf(event api.AuditEvent) (activity, bool) {
 		return line, line.Name != ""
 	case resource.KPICheckin.Type:
 		line.checkin(event)
+	case resource.Incident.Type:
+		if verb == "notified" { // the fields say the same
+			line.changes = nil
+		}
 	case "evidence_pack":
 		line.Name, line.Path, line.alone = "an evidence pack", "/evidence"+ui.Path(event.ResourceID), true
 	}
@@ -143,13 +147,13 @@ func importedText(event api.AuditEvent) (name, detail string) {
 	if sources, _ := event.Metadata["sources"].([]any); len(sources) == 1 {
 		detail = ui.Truncate(ui.Text(sources[0]), 60) + ": "
 	}
-	return ui.Plural(total, "record", "records"), detail + listed(texts, 5, " types")
+	return ui.Plural(total, "record", "records"), detail + listed(texts, 5, "more type", "more types")
 }
 
-// listed joins texts, at most some of them. what names the others.
-func listed(texts []string, most int, what string) string {
+// listed joins texts, at most some of them. one and many name the others.
+func listed(texts []string, most int, one, many string) string {
 	if more := len(texts) - most; more > 0 {
-		texts = append(slices.Clone(texts[:most]), ui.FormatNumber(more)+" more"+what)
+		texts = append(slices.Clone(texts[:most]), ui.Plural(more, one, many))
 	}
 	return strings.Join(texts, ", ")
 }
@@ -245,5 +249,5 @@ func changesText(changes []api.FieldChange) string {
 	if len(labels) <= 2 && len(values) == len(labels) {
 		return strings.Join(values, ", ")
 	}
-	return listed(labels, 4, "")
+	return listed(labels, 4, "more", "more")
 }
