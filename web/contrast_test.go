@@ -10,7 +10,7 @@ import (
 	"govsvc/web"
 )
 
-// TestContrast checks that the colours of the stylesheet meet WCAG 2.2 AA in the light
+// TestContrast checks that the colours of the stylesheets meet WCAG 2.2 AA in the light
 // and the dark scheme. The minimum is 4.5 for text, and 3 for field borders and
 // graphics.
 func TestContrast(t *testing.T) {
@@ -20,7 +20,7 @@ func TestContrast(t *testing.T) {
 		t.Fatal(err)
 	}
 	colours := map[string][2]string{}
-	for _, match := range regexp.MustCompile(`--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)`).FindAllStringSubmatch(files["static/style.css"], -1) {
+	for _, match := range regexp.MustCompile(`--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)`).FindAllStringSubmatch(files["static/tokens.css"], -1) {
 		colours[match[1]] = [2]string{match[2], match[3]}
 	}
 	const text, picture = 4.5, 3.0

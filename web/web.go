@@ -22,6 +22,10 @@ var templateFiles embed.FS
 //go:embed static/*
 var staticFiles embed.FS
 
+// stylesheets lists the parts of the stylesheet of all pages, in the order in which
+// browsers apply them. A file has at most 500 lines, as all files.
+var stylesheets = []string{"tokens.css", "style.css", "print.css"}
+
 // Config configures a Site.
 type Config struct {
 	page.Config
@@ -40,6 +44,9 @@ type Site struct {
 func New(config Config) (*Site, error) {
 	assets, err := page.NewAssets(staticFiles, "static")
 	if err != nil {
+		return nil, err
+	}
+	if err := assets.Join("dashboard.css", stylesheets...); err != nil {
 		return nil, err
 	}
 	if err := integrations.AddReferenceAssets(assets); err != nil {

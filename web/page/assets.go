@@ -45,13 +45,18 @@ func NewAssets(files fs.FS, folder string) (*Assets, error) {
 		if err != nil {
 			return nil, err
 		}
-		var compressed bytes.Buffer
-		w := gzip.NewWriter(&compressed)
-		_, _ = w.Write(body) // a buffer accepts everything
-		_ = w.Close()
-		a.add(entry.Name(), body, compressed.Bytes())
+		a.add(entry.Name(), body, compress(body))
 	}
 	return a, nil
+}
+
+// compress compresses a file with gzip.
+func compress(body []byte) []byte {
+	var compressed bytes.Buffer
+	w := gzip.NewWriter(&compressed)
+	_, _ = w.Write(body) // a buffer accepts everything
+	_ = w.Close()
+	return compressed.Bytes()
 }
 
 // AddCompressed adds a file that is compressed with gzip.
@@ -78,6 +83,23 @@ func (a *Assets) add(name string, body, compressed []byte) {
 	hashed := fmt.Sprintf("%s%s.%x%s", StaticPath, strings.TrimSuffix(name, extension), hash[:6], extension)
 	a.paths[name] = hashed
 	a.files[hashed] = &asset{mediaType, body, compressed}
+}
+
+// Join replaces files by one that has their contents in this order. It fails if a file
+// does not exist.
+func (a *Assets) Join(name string, parts ...string) error {
+	var body bytes.Buffer
+	for _, part := range parts {
+		at, err := a.Path(part)
+		if err != nil {
+			return err
+		}
+		body.Write(a.files[at].body)
+		delete(a.files, at)
+		delete(a.paths, part)
+	}
+	a.add(name, body.Bytes(), compress(body.Bytes()))
+	return nil
 }
 
 // Path returns the path of a file. Templates call it as the function "asset".
