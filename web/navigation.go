@@ -27,3 +27,14 @@ var navigation = []page.NavGroup{
 		{Label: "Status", Path: "/status"},
 	}},
 }
+
+// searchedActions lists the actions that the search offers, besides the forms of the
+// resources.
+var searchedActions = []records.Destination{
+	{Label: "Import a file", Path: "/import", Words: "upload spreadsheet csv"},
+	{Label: "File evidence pack", Path: "/evidence/new", Words: "auditor download"},
+	{Label: "Create API key", Path: "/keys/new", Words: "new add token"},
+	{Label: "Add webhook", Path: "/webhooks/new", Words: "new create subscription"},
+	{Label: "Add user", Path: "/users/new", Words: "new create member"},
+	{Label: "Verify the audit log", Path: "/audit/verify", Words: "chain integrity check"},
+}

@@ -23,11 +23,16 @@ func (s *Site) routes(config Config) []page.Route {
 			{Pattern: "GET /{$}", Needs: auth.ReadRecords, Handle: first.Show},
 			{Pattern: "GET /attention", Needs: auth.ReadRecords, Handle: overview.ShowAttention},
 		},
+		searchRoutes(records.NewSearch(config.Document, searchedActions)),
 		signInRoutes(signIn), accountRoutes(), userRoutes(),
 		recordRoutes(records.All(config.Document)), importRoutes(s.imports), evidenceRoutes(),
 		keyRoutes(), webhookRoutes(), referenceRoutes(),
 		auditRoutes(s.verification), settingsRoutes(), statusRoutes(),
 	)
+}
+
+func searchRoutes(search *records.Search) []page.Route {
+	return []page.Route{{Pattern: "GET /search", Needs: auth.ReadRecords, Handle: search.Show}}
 }
 
 // signInRoutes returns the pages without a session, and the sign-out.
@@ -48,6 +53,7 @@ func accountRoutes() []page.Route {
 	return []page.Route{
 		{Pattern: "POST /organisation", Needs: page.SignedIn, Handle: account.SwitchOrganisation},
 		{Pattern: "GET /account", Needs: auth.OwnAccount, Handle: account.Show},
+		{Pattern: "POST /theme", Needs: auth.OwnAccount, Handle: page.ChooseTheme},
 		{Pattern: "POST /account/password", Needs: auth.OwnAccount, Proof: page.OwnProof, Handle: account.ChangePassword},
 		{Pattern: "GET /account/second-factor", Needs: auth.OwnAccount, Proof: page.FreshProof, Handle: account.ShowSecondFactor},
 		{Pattern: "POST /account/second-factor", Needs: auth.OwnAccount, Proof: page.FreshProof, Handle: account.ConfirmSecondFactor},

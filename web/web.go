@@ -24,7 +24,7 @@ var staticFiles embed.FS
 
 // stylesheets lists the parts of the stylesheet of all pages, in the order in which
 // browsers apply them. A file has at most 500 lines, as all files.
-var stylesheets = []string{"tokens.css", "style.css", "print.css"}
+var stylesheets = []string{"tokens.css", "style.css", "search.css", "print.css"}
 
 // Config configures a Site.
 type Config struct {

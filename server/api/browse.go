@@ -124,16 +124,25 @@ func (c *Caller) browseQuery(object string, v View) (dashboard.BrowseQuery, erro
 	if q.Limit < 0 || q.Limit > MaxViewLimit {
 		return q, invalid("limit", fmt.Sprintf("limit must be from 1 to %d", MaxViewLimit))
 	}
-	if !utf8.ValidString(v.Search) || utf8.RuneCountInString(v.Search) > searchMost {
-		return q, invalid("search", fmt.Sprintf("search must have at most %d characters", searchMost))
-	}
-	if strings.ContainsRune(v.Search, 0) {
-		return q, invalid("search", "search must not contain NUL characters")
-	}
-	if q.Words = strings.Fields(v.Search); len(q.Words) > searchWords {
-		return q, invalid("search", fmt.Sprintf("search must have at most %d words", searchWords))
+	if q.Words, err = wordsOf(v.Search); err != nil {
+		return q, err
 	}
 	return q, c.browseFilters(r, v.Filters, &q)
+}
+
+// wordsOf returns the words of a search.
+func wordsOf(search string) ([]string, error) {
+	if !utf8.ValidString(search) || utf8.RuneCountInString(search) > searchMost {
+		return nil, invalid("search", fmt.Sprintf("search must have at most %d characters", searchMost))
+	}
+	if strings.ContainsRune(search, 0) {
+		return nil, invalid("search", "search must not contain NUL characters")
+	}
+	words := strings.Fields(search)
+	if len(words) > searchWords {
+		return nil, invalid("search", fmt.Sprintf("search must have at most %d words", searchWords))
+	}
+	return words, nil
 }
 
 func (c *Caller) browseFilters(r *resource.Resource, given map[string]string, q *dashboard.BrowseQuery) error {

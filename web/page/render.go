@@ -15,6 +15,8 @@ import (
 // layoutData is the argument of the layout, which surrounds the content of a page.
 type layoutData struct {
 	Title         string
+	Theme         string // "" is the browser's preference
+	Path          string // of this page, to come back to it
 	Content       template.HTML
 	Flash         string
 	Version       string
@@ -43,14 +45,17 @@ func (r *Request) RenderStatus(status int, name, title string, data any) error {
 		return err
 	}
 	layout := layoutData{
-		Title: title, Version: r.Service.Version,
+		Title: title, Version: r.Service.Version, Theme: r.theme(), Path: "/",
 		Content: template.HTML(content.String()), //nolint:gosec // escaped by the template
+	}
+	if r.HTTP.Method != http.MethodPost {
+		layout.Path = r.HTTP.URL.RequestURI()
 	}
 	layoutName := "public-layout"
 	if r.SignedIn() {
 		layoutName = "app-layout"
 		layout.User, layout.Organisation = r.Session.User, r.Session.Organisation
-		layout.Nav = r.server.navigation(r)
+		layout.Nav = r.Navigation()
 		all, err := r.Auth.Memberships.Organisations(r.Context(), r.Session.User.ID)
 		if err != nil && status < http.StatusInternalServerError {
 			return err
@@ -64,21 +69,22 @@ func (r *Request) RenderStatus(status int, name, title string, data any) error {
 		return err
 	}
 	r.Writer.Header().Set("Content-Type", "text/html; charset=utf-8")
-	r.Writer.Header().Set("Content-Length", strconv.Itoa(document.Len()))
-	r.memory.Settle(int64(document.Cap()))
+	sent := compressPage(r.HTTP, r.Writer.Header(), document.Bytes())
+	r.Writer.Header().Set("Content-Length", strconv.Itoa(len(sent)))
+	r.memory.Settle(int64(document.Cap() + cap(sent)))
 	r.Writer.WriteHeader(status)
-	_, _ = r.Writer.Write(document.Bytes()) // fails if the client has gone
+	_, _ = r.Writer.Write(sent) // fails if the client has gone
 	return nil
 }
 
-// navigation returns the links that the user has the permission for. It marks the
+// Navigation returns the links that the user has the permission for. It marks the
 // current page.
-func (s *Server) navigation(r *Request) []NavGroup {
+func (r *Request) Navigation() []NavGroup {
 	var groups []NavGroup
-	for _, all := range s.Navigation {
+	for _, all := range r.server.Content.Navigation {
 		group := NavGroup{Heading: all.Heading}
 		for _, link := range all.Links {
-			if needs, exists := s.needs[link.Path]; !exists || needs != Public && !r.May(needs) {
+			if !r.MayOpen(link.Path) {
 				continue
 			}
 			path := r.HTTP.URL.Path

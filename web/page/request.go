@@ -41,6 +41,13 @@ func (r *Request) SignedIn() bool { return r.Session.User.ID != "" }
 // a permission.
 func (r *Request) May(p auth.Permission) bool { return r.SignedIn() && r.Session.User.Role.May(p) }
 
+// MayOpen reports whether the user has the permission for the page at a path. The path
+// has no wildcard and no query.
+func (r *Request) MayOpen(path string) bool {
+	needs, exists := r.server.needs[path]
+	return exists && (needs == Public || r.May(needs))
+}
+
 // Actor returns the user as the author of changes.
 func (r *Request) Actor() db.Actor { return r.Session.Actor() }
 

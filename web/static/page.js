@@ -39,3 +39,17 @@ for (const form of document.querySelectorAll("form[method=post]")) {
 window.addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
+
+// A theme counts at once: what is typed on the page stays.
+for (const form of document.querySelectorAll("[data-theme-form]")) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    delete form.dataset.sent;
+    const { value } = event.submitter;
+    await fetch(form.action, { method: "POST", body: new URLSearchParams({ theme: value }), redirect: "manual" });
+    if (value) document.documentElement.dataset.theme = value;
+    else delete document.documentElement.dataset.theme;
+    document.querySelector("meta[name=color-scheme]").content = value || "light dark";
+    for (const button of form.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button === event.submitter));
+  });
+}
