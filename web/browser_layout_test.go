@@ -126,7 +126,7 @@ func TestBrowserSearch(t *testing.T) {
 		t.Errorf("got %s, want the first result, %s", b.path(), want)
 	}
 
-	b.toggle("Search")
+	b.call(chromedp.Click(chromedp.CSS("[data-search]")))
 	b.waitFor(`document.querySelector("#palette[open] a[role=option]")`)
 	b.call(chromedp.KeyEvent(kb.ArrowUp))
 	if !evaluate[bool](b, `[...document.querySelectorAll("#palette [role=option]")].at(-1).getAttribute("aria-selected") === "true"`) {
@@ -139,7 +139,7 @@ func TestBrowserSearch(t *testing.T) {
 	b.expect("All matching risks")
 	b.checkPage("search")
 	b.narrow()
-	b.toggle("Search")
+	b.call(chromedp.Click(chromedp.CSS("[data-search]")))
 	b.waitFor(`document.querySelector("#palette").open`)
 	b.saveScreenshot("search-dialog-narrow")
 	b.toggle("Close")

@@ -151,7 +151,7 @@ func TestLists_NeedPlan(t *testing.T) {
 	}
 	c := h.as(auth.Editor)
 	const lacks = "not part of this organisation&#39;s plan"
-	c.expect(c.get("/incidents"), 403, "Incidents are "+lacks, "professional", `!name="q"`)
+	c.expect(c.get("/incidents"), 403, "Incidents are "+lacks, "professional", `!id="f-q"`)
 	c.expect(c.get("/incidents/new"), 403, lacks)
 	for _, path := range []string{incident, incident + "/edit", incident + "/notification", "/incidents.csv"} {
 		c.expect(c.get(path), 403, "!chatbot")

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -54,6 +55,7 @@ type searchGroup struct {
 	Count     string // the number of records that match
 	All       string // path of the list with all of them; "" if all are shown
 	AllLabel  string
+	named     bool // the name of a record has all words
 }
 
 // searchResult is one result.
@@ -81,11 +83,15 @@ func (s *Search) Show(r *page.Request) error {
 		if err != nil {
 			return err
 		}
-		var groups []searchGroup
+		var named, others []searchGroup
 		for _, group := range found {
-			groups = append(groups, recordGroup(group, data.Text, words))
+			if shown := recordGroup(group, data.Text, words); shown.named {
+				named = append(named, shown)
+			} else {
+				others = append(others, shown)
+			}
 		}
-		data.Groups = append(groups, data.Groups...)
+		data.Groups = slices.Concat(named, data.Groups, others)
 		if len(data.Groups) == 0 {
 			data.Hint = "Nothing found. Search for other words, or for fewer."
 		}
@@ -97,9 +103,9 @@ func (s *Search) Show(r *page.Request) error {
 func recordGroup(found api.SearchGroup, text string, words []string) searchGroup {
 	res := found.Resource
 	count := ui.FormatNumber(found.Total)
-	group := searchGroup{ID: res.Type, Title: ui.Capitalize(res.Plural), Count: count}
-	if res.Page.Tab != "" && res.Plural == "versions" {
-		group.Title = res.Page.Title + ": " + res.Plural
+	group := searchGroup{ID: res.Type, Title: res.Page.Title, Count: count}
+	if res.Page.Tab != "" {
+		group.Title += ": " + res.Page.Tab
 	}
 	if found.More {
 		group.Count = "more than " + count
@@ -116,7 +122,9 @@ func recordGroup(found api.SearchGroup, text string, words []string) searchGroup
 			under = ui.Text(record[names[1]])
 			result.Under = ui.Mark(under, words)
 		}
-		if !hasAll(name+" "+under, words) {
+		if hasAll(name+" "+under, words) {
+			group.named = true
+		} else {
 			result.Excerpt = excerptOf(res, record, words)
 		}
 		group.Results = append(group.Results, result)
@@ -141,11 +149,31 @@ func excerptOf(res *resource.Resource, record api.Record, words []string) []ui.P
 		if slices.Contains(res.Page.Names, member) {
 			continue
 		}
-		if found := ui.Excerpt(ui.Text(record[member]), words, excerptLength); found != nil {
+		if found := ui.Excerpt(textIn(record[member]), words, excerptLength); found != nil {
 			return append([]ui.Piece{{Text: Label(member) + ": "}}, found...)
 		}
 	}
 	return nil
+}
+
+// textIn returns the texts in a value, without the names of members.
+func textIn(value any) string {
+	var parts []any
+	switch value := value.(type) {
+	case []any:
+		parts = value
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			parts = append(parts, value[name])
+		}
+	default:
+		return ui.Text(value)
+	}
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = textIn(part)
+	}
+	return strings.Join(texts, " ")
 }
 
 // hasAll reports whether a text has each of the words, in either case.
@@ -188,7 +216,11 @@ func (s *Search) findActions(r *page.Request) []Destination {
 	var all []Destination
 	for _, p := range s.pages {
 		if path := p.Page.Base + "/new"; p.Addable && r.MayOpen(path) && unavailable(r, p.Resource) == nil {
-			all = append(all, Destination{Label: p.newTitle(), Path: path, Words: p.Page.Title + " new create"})
+			label := p.newTitle()
+			if p.Page.Tab != "" { // several resources have versions
+				label += " (" + p.Page.Title + ")"
+			}
+			all = append(all, Destination{Label: label, Path: path, Words: p.Page.Title + " new create"})
 		}
 	}
 	for _, action := range s.actions {

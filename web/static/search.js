@@ -88,13 +88,14 @@
   });
   input.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) {
-      event.preventDefault();
-      choose(active + step);
-    } else if (event.key === "Enter" && !timer && !request && options[active]) {
-      event.preventDefault(); // otherwise the form opens the page of the search
-      options[active].click();
-    }
+    if (!step) return;
+    event.preventDefault();
+    choose(active + step);
+  });
+  dialog.querySelector("form").addEventListener("submit", (event) => {
+    if (timer || request || !options[active]) return; // the form opens the page of the search
+    event.preventDefault();
+    options[active].click();
   });
   dialog.querySelector("[data-close]").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => {
