@@ -206,15 +206,19 @@ func TestBrowserPages(t *testing.T) {
 				if path == "/" {
 					b.expect(test.overview...)
 				}
+				b.checkWeight(path)
 				picture := name + "-" + cmp.Or(strings.ReplaceAll(path[1:], "/", "-"), "overview")
 				b.checkPage(picture)
+				b.checkLayout(picture)
 				record := evaluate[string](b, `document.querySelector("main tbody th a")?.getAttribute("href") ?? ""`)
 				if record == "" && name == "demo" && isRecordList(path) {
 					t.Errorf("%s links to no record", path)
 				}
 				if record != "" {
 					b.checkStatus(record, http.StatusOK)
+					b.checkWeight(record)
 					b.checkPage(picture + "-record")
+					b.checkLayout(picture + "-record")
 				}
 			}
 		})

@@ -36,7 +36,7 @@ func SearchRecords(ctx context.Context, store *db.DB, org db.Organisation, q Sea
 	taken := 0
 	err := store.Search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) error {
 		for _, object := range q.Types {
-			b, err := newBrowsing(store, org, object, BrowseQuery{Words: q.Words})
+			b, err := newBrowsing(ctx, store, org, object, BrowseQuery{Words: q.Words})
 			if err != nil {
 				return err
 			}

@@ -81,7 +81,7 @@ func (r *Request) RenderStatus(status int, name, title string, data any) error {
 // current page.
 func (r *Request) Navigation() []NavGroup {
 	var groups []NavGroup
-	for _, all := range r.server.Content.Navigation {
+	for _, all := range r.server.Navigation {
 		group := NavGroup{Heading: all.Heading}
 		for _, link := range all.Links {
 			if !r.MayOpen(link.Path) {
