@@ -15,9 +15,9 @@ import (
 
 // Bounds of the search of all records.
 const (
-	// foundOfType is the number of records of a type that are shown. The list of the
+	// resultsOfType is the number of records of a type that are shown. The list of the
 	// type has all of them.
-	foundOfType = 5
+	resultsOfType = 5
 	// shortestSearch is the number of characters from which records are searched.
 	shortestSearch = 2
 	excerptLength  = 120
@@ -79,7 +79,7 @@ func (s *Search) Show(r *page.Request) error {
 	case utf8.RuneCountInString(data.Text) < shortestSearch:
 		data.Hint = "Records are searched from 2 characters."
 	default:
-		found, err := api.SearchRecords(r.Context(), r.Caller, data.Text, foundOfType)
+		found, err := api.SearchRecords(r.Context(), r.Caller, data.Text, resultsOfType)
 		if err != nil {
 			return err
 		}
