@@ -1,6 +1,7 @@
 package db
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -35,6 +36,9 @@ func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if !isFirstPut(tx, r, existing.seq) {
 		return PutResult{Outcome: Repeated, ID: existing.id}, nil
 	}
+	if record["incident_key"] == nil { // a reference is never cleared
+		delete(record, "incident_key")
+	}
 	completeDeadline(existing, record, true)
 	done, err := putMembers(tx, r, existing, record)
 	timeline, given := record["timeline"].([]any)
@@ -63,6 +67,9 @@ func importIncident(tx *Tx, r *storedResource, record Record) (PutResult, error)
 		return PutResult{}, err
 	}
 	isFirstPut(tx, r, made.seq)
+	if record["incident_key"] == nil {
+		tx.unnumbered = append(tx.unnumbered, made)
+	}
 	done := PutResult{Outcome: Created, ID: made.id, Changes: made.changes}
 	if timeline, given := record["timeline"].([]any); given {
 		var change audit.Change
@@ -75,6 +82,48 @@ func importIncident(tx *Tx, r *storedResource, record Record) (PutResult, error)
 		err = startTimeline(tx, made.seq)
 	}
 	return done, err
+}
+
+// nextReference takes the next number for a reference. A number that a person or an import
+// has given is not used again.
+func nextReference(tx *Tx) (string, error) {
+	var n int
+	err := tx.Row("SELECT last_incident_number + 1 FROM organisations WHERE seq = ?", tx.Org).Scan(&n)
+	if err != nil {
+		return "", StoreError(err)
+	}
+	var taken bool
+	err = tx.Row("SELECT EXISTS (SELECT 1 FROM incidents WHERE org_id = ? AND incident_key = ?)", tx.Org, reference(n)).Scan(&taken)
+	if err == nil && taken {
+		err = tx.Row(`SELECT max(CAST(substr(incident_key, 5) AS INTEGER)) + 1 FROM incidents
+			WHERE org_id = ? AND incident_key GLOB 'INC-[0-9]*' AND substr(incident_key, 5) NOT GLOB '*[^0-9]*' AND length(incident_key) <= 13`,
+			tx.Org).Scan(&n)
+	}
+	if err != nil {
+		return "", StoreError(err)
+	}
+	_, err = tx.Exec("UPDATE organisations SET last_incident_number = ? WHERE seq = ?", n, tx.Org)
+	return reference(n), StoreError(err)
+}
+
+func reference(number int) string { return fmt.Sprintf("INC-%04d", number) }
+
+// numberIncidents gives imported incidents without a key their references. It does so at
+// the end of the transaction, because a later record of the import can have the same key.
+func numberIncidents(tx *Tx) error {
+	for _, row := range tx.unnumbered {
+		key, err := nextReference(tx)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec("UPDATE incidents SET incident_key = ? WHERE seq = ? AND org_id = ?", key, row.seq, tx.Org); err != nil {
+			return err
+		}
+		if err := tx.AuditChange(incidents.Type, "updated", row.id, audit.Changes{"incident_key": {To: key}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startClock gives a new incident that needs a notification its deadline, if the
@@ -213,8 +262,13 @@ func equalRows(a, b [][4]any) bool {
 	return true
 }
 
-// createIncident declares an incident and starts its timeline.
+// createIncident declares an incident with the next reference, and starts its timeline.
 func createIncident(tx *Tx, r *storedResource, record Record) (storedRow, error) {
+	key, err := nextReference(tx)
+	if err != nil {
+		return storedRow{}, err
+	}
+	record["incident_key"] = key
 	made, _, err := insertRow(tx, r, record, nil)
 	if err != nil {
 		return made, err
@@ -232,9 +286,39 @@ func createIncident(tx *Tx, r *storedResource, record Record) (storedRow, error)
 // timeline.
 func updateIncident(tx *Tx, r *storedResource, id string, record Record) (storedRow, error) {
 	return updateWith(tx, r, id, nil, func(before storedRow) (Record, error) {
+		if key, given := record["incident_key"]; given && key == nil {
+			return nil, &Error{Code: Invalid, Param: "incident_key", Message: "incident_key is required"}
+		}
 		completeDeadline(before, record, false)
 		return record, nil
 	})
+}
+
+// IncidentNote is an entry of the timeline that a person adds.
+type IncidentNote struct {
+	Status string // from now on
+	Text   string
+}
+
+// NoteIncident adds a note to the timeline of an incident, with a change of its status if
+// the status differs.
+func (tx *Tx) NoteIncident(id string, n IncidentNote) error {
+	before, err := readByID(tx, incidents, id)
+	if err != nil {
+		return err
+	}
+	changes := audit.Changes{"note": {To: n.Text}}
+	if was := before.text("status"); was != n.Status {
+		changes["status"] = audit.Change{From: was, To: n.Status}
+	}
+	if _, err := tx.Exec("UPDATE incidents SET status = ?1, updated_at = max(updated_at, ?2) WHERE seq = ?3 AND org_id = ?4", n.Status, tx.At(), before.seq, tx.Org); err != nil {
+		return err
+	}
+	if _, err := tx.Exec("INSERT INTO incident_timeline (incident_seq, at, status, note, actor) VALUES (?, ?, ?, ?, ?)",
+		before.seq, tx.At(), n.Status, n.Text, tx.ID); err != nil {
+		return err
+	}
+	return tx.AuditChange(incidents.Type, "noted", id, changes)
 }
 
 // Notification is a report of an incident to an authority.

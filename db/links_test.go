@@ -18,7 +18,7 @@ func link(recordType, recordKey, otherType, otherKey string) db.Record {
 	return db.Record{"record_type": recordType, "record_key": recordKey, "other_type": otherType, "other_key": otherKey}
 }
 
-// linkedStore returns a store with two risks, an incident without a key and a milestone.
+// linkedStore returns a store with two risks, an incident that is imported without a key and a milestone.
 func linkedStore(t *testing.T) (store *db.DB, by db.Actor, incident string) {
 	t.Helper()
 	store = open(t, testdb.EmptyFile(t))
@@ -78,7 +78,7 @@ func TestLinks_HaveNoDirection(t *testing.T) {
 	}
 	keys := testkit.QuerySQL(t, store.File.Path(), `SELECT record ->> 'record_type' || ' ' || (record ->> 'record_key') || ' ' || (record ->> 'other_type') || ' ' ||
 		(record ->> 'other_key') FROM link_records WHERE record ->> 'other_type' <> 'risk' ORDER BY 1`)
-	if diff := cmp.Diff([]string{"risk R1 incident " + incident, "risk R1 milestone 3/a/b"}, keys); diff != "" {
+	if diff := cmp.Diff([]string{"risk R1 incident INC-0001", "risk R1 milestone 3/a/b"}, keys); diff != "" {
 		t.Errorf("links (-want +got):\n%s", diff)
 	}
 }
@@ -126,8 +126,8 @@ func TestLinks_Refused(t *testing.T) {
 	}
 	changes := testkit.QuerySQL(t, store.File.Path(), `SELECT action || ' ' || (event -> '$.metadata.changes') FROM audit_events WHERE action LIKE 'link.%' ORDER BY seq`)
 	if diff := cmp.Diff([]string{
-		`link.created {"other_key":{"from":null,"to":"` + incident + `"},"other_type":{"from":null,"to":"incident"},"record_key":{"from":null,"to":"R1"},"record_type":{"from":null,"to":"risk"}}`,
-		`link.removed {"other_key":{"from":"` + incident + `","to":null},"other_type":{"from":"incident","to":null},"record_key":{"from":"R1","to":null},"record_type":{"from":"risk","to":null}}`,
+		`link.created {"other_key":{"from":null,"to":"INC-0001"},"other_type":{"from":null,"to":"incident"},"record_key":{"from":null,"to":"R1"},"record_type":{"from":null,"to":"risk"}}`,
+		`link.removed {"other_key":{"from":"INC-0001","to":null},"other_type":{"from":"incident","to":null},"record_key":{"from":"R1","to":null},"record_type":{"from":"risk","to":null}}`,
 	}, changes); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

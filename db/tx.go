@@ -38,6 +38,7 @@ type Tx struct {
 	batch       *batch
 	roadmaps    map[string][]string        // ids of changed roadmaps → keys of changed milestones
 	riskNumber  int                        // the greatest number of an imported RISK-0001
+	unnumbered  []storedRow                // imported incidents without a key
 	putRows     map[*storedResource]rowSet // what was put
 	lastExisted map[*storedResource]bool   // the record put last was known before
 	keyResults  map[string]keyResultRef    // of imported check-ins, by code
@@ -129,6 +130,9 @@ func (tx *Tx) complete() error {
 		return err
 	}
 	if err := followCheckins(tx); err != nil {
+		return err
+	}
+	if err := numberIncidents(tx); err != nil {
 		return err
 	}
 	if err := enqueueRoadmapUpdate(tx); err != nil {

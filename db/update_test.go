@@ -53,7 +53,7 @@ func TestUpdate_Selects(t *testing.T) {
 		}},
 		{"a vendor", "vendor", 2, func(tx *Tx) error { _, err := tx.Update(resource.Vendor, "v", Record{"notes": "x"}); return err }},
 		{"a new risk", "risk", 1, func(tx *Tx) error { _, err := tx.Create(resource.Risk, Record{"description": "d"}); return err }},
-		{"a new incident", "incident", 1, func(tx *Tx) error {
+		{"a new incident", "incident", 2, func(tx *Tx) error {
 			_, err := tx.Create(resource.Incident, Record{"title": "t", "notification_required": true})
 			return err
 		}},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -88,6 +89,33 @@ func TestBrowserForms(t *testing.T) {
 	b.toggle("Your value")
 	b.pressFor("Save changes", 200)
 	b.expect("The changes have been saved.", "Claims board", "Letters reach former addresses")
+}
+
+// TestBrowserIncident adds an update to an incident. The time until its notification stays
+// in view.
+func TestBrowserIncident(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Editor)
+	h.as(auth.Editor).post("/incidents", "title", "A clock running", "severity", "high", "notification_required", "true")
+	at := h.pathOf("/incidents", "incident", "clock running")
+	h.clock.Advance(time.Hour)
+	b.open(at)
+	b.expect("Notify the regulator by", "71 h", "left", "Notification deadline", "Declared")
+	b.press("Add update")
+	b.checkPage("incident-update")
+	b.fill("Status", "investigating")
+	b.fill("Note", "The logs are secured.")
+	b.pressFor("Add update", 200)
+	b.expect("The update has been added.", "The logs are secured.", "after 60 minutes")
+	b.checkPage("incident-timeline")
+	b.narrow()
+	if top := evaluate[float64](b, `(scrollTo(0, document.body.scrollHeight), document.querySelector(".clock").getBoundingClientRect().bottom)`); top < 0 || top > 400 {
+		t.Errorf("at the end of the page, the clock ends at %v pixels, want it in view", top)
+	}
+	b.wide()
+	b.open(h.pathOf("/incidents", "incident", "chatbot"))
+	b.checkPage("incident-closed")
 }
 
 // TestBrowserImport imports a file with errors, and then one without errors.

@@ -34,7 +34,7 @@ func TestRecordForm_Adds(t *testing.T) {
 			good:  []string{"title", "Wrong letters", "severity", "high", "notification_required", "true", "notification_deadline", ""},
 			bad:   []string{"title", " ", "notification_deadline", "soon"},
 			wants: []string{`id="f-title-error"`, `id="f-notification_deadline-error"`},
-			page:  []string{"Notify the regulator within 72 hours", "Timeline"},
+			page:  []string{"Notify the regulator by", "3 days left", "Timeline", "INC-0001"},
 		},
 		{
 			base: "/vendors/inventory", object: "vendor", words: "acme-models",
@@ -183,7 +183,7 @@ func TestRecordForm_Changes(t *testing.T) {
 		{"/roadmap/milestones", "milestone", "incident-drill", []string{"status", "blocked", "rag_status", "RED"}, []string{"Blocked", "<del>Completed</del>", "<ins>Blocked</ins>"}},
 		{"/compliance/obligations", "obligation", "EUAIA-ART-4", []string{"status", "at_risk"}, []string{"At risk"}},
 		{"/vendors/inventory", "vendor", "norrhav-cloud", []string{"contract_end", "", "notes", "Under review."}, []string{"Under review.", "cleared"}},
-		{"/incidents", "incident", "chatbot", []string{"status", "post_review"}, []string{"Post review"}},
+		{"/incidents", "incident", "chatbot", []string{"status", "post_review"}, []string{"In post-incident review"}},
 		{"/risks", "risk", "RISK-0001", []string{"owner_name", "Chief Risk Officer"}, []string{"Chief Risk Officer", "<del>Head of AI Governance</del>", "Updated"}},
 		{"/risks", "risk", "RISK-0002", []string{"description", "Described anew.", "financial_exposure_max", "250000", "dimension", "DATA"}, []string{"Described anew.", "250,000", "Updated"}},
 		{"/vendors/inventory", "vendor", "norrhav-cloud", []string{"vendor_name", "Norrhav"}, []string{"<h1>Norrhav</h1>"}},
@@ -325,16 +325,16 @@ func TestNotification(t *testing.T) {
 	c := h.as(auth.Editor)
 	c.post("/incidents", "title", "A clock running", "severity", "high", "notification_required", "true")
 	at := h.pathOf("/incidents", "incident", "clock running")
-	c.expect(c.get(at), 200, "within 72 hours", at+"/notification")
+	c.expect(c.get(at), 200, "Notify the regulator by", "3 days left", `data-until="2026-10-04T12:00:00.000Z"`, at+"/notification")
 	later := func(hours time.Duration) {
 		t.Helper()
 		h.clock.Advance(hours * time.Hour) // the session expires
 		c.follow(c.post("/signin", "name", "editor", "password", password), "/")
 	}
 	later(60)
-	c.expect(c.get(at), 200, "within 12 hours", `tone-high`)
+	c.expect(c.get(at), 200, "12 h 0 min left", `tone-high`)
 	later(20)
-	c.expect(c.get(at), 200, "overdue by 8 hours", `tone-critical`)
+	c.expect(c.get(at), 200, "8 h 0 min overdue", `tone-critical`, "Notification deadline, overdue")
 
 	form := at + "/notification"
 	c.expect(c.get(form), 200, `value="2026-10-04T20:00"`, "In UTC")
@@ -347,6 +347,37 @@ func TestNotification(t *testing.T) {
 	c.expect(r, 200, "The regulator was notified 7 hours after the deadline", "Notified Datatilsynet", "reference 2026-42", "Notified</b>", "by editor")
 }
 
+// TestNote checks that a note is an entry of the timeline of an incident, with the status
+// that it sets.
+func TestNote(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	c.post("/incidents", "title", "Letters went astray", "severity", "high", "status", "open")
+	at := h.pathOf("/incidents", "incident", "went astray")
+	c.expect(c.get(at), 200, at+"/note", "Declared</b>", `by editor`)
+	c.expect(c.get(at+"/note"), 200, `<option value="open" selected>`, "Add an update")
+	c.expect(c.post(at+"/note", "status", "contained", "note", " "), 422, `href="#f-note">Note is required.`, `<option value="contained" selected>`)
+	c.expect(c.post(at+"/note", "status", "lost", "note", "x"), 422, `id="f-status-error">Status must be one of the choices.`, ">x</textarea>")
+	c.expect(c.post(at+"/note", "status", "open", "note", strings.Repeat("x", 2001)), 422, "Note must have at most 2000 characters.")
+	h.clock.Advance(90 * time.Minute)
+	page := c.follow(c.post(at+"/note", "status", "contained", "note", "The agent is\r\nswitched off."), at)
+	c.expect(page, 200, "The update has been added.", "Status changed</b> <span class=\"badge tone-info\">Contained", "The agent is\nswitched off.", "after 90 minutes", "by editor", "Noted")
+	page = c.follow(c.post(at+"/note", "status", "contained", "note", "The supplier was asked."), at)
+	c.expect(page, 200, "Note</b> <span class=\"muted\">by editor")
+	incident := h.find("incident", "went astray")
+	steps, _ := incident["timeline"].([]any)
+	last, _ := steps[len(steps)-1].(map[string]any)
+	if len(steps) != 3 || incident["status"] != "contained" || last["note"] != "The supplier was asked." || last["status"] != "contained" {
+		t.Errorf("got the timeline %v of %v", steps, incident)
+	}
+	if !h.hasAuditEvent("incident.noted", auth.Editor) {
+		t.Error("the audit log does not have the note")
+	}
+	h.as(auth.Viewer).expect(h.as(auth.Viewer).get(at), 200, "!"+at+"/note")
+	h.as(auth.Viewer).expect(h.as(auth.Viewer).post(at+"/note", "status", "open", "note", "x"), 403)
+}
+
 // TestNotification_NeedsRole checks that viewers see a notification and can't record one.
 func TestNotification_NeedsRole(t *testing.T) {
 	t.Parallel()
@@ -354,6 +385,31 @@ func TestNotification_NeedsRole(t *testing.T) {
 	c, at := h.as(auth.Viewer), h.pathOf("/incidents", "incident", "chatbot")
 	c.expect(c.get(at), 200, "before the deadline", "!/notification")
 	c.expect(c.post(at+"/notification", "at", "2026-10-01T10:00", "to", "x"), 403)
+}
+
+// TestKPIList checks that the list of KPIs has their attainment and their trend.
+func TestKPIList(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	list := c.get("/kpis")
+	c.expect(list, 200, "Attainment</th>", "Trend</th>", `<svg class="spark"`, `aria-label="`, " values, from ", `<path class="target"`, "Add a KPI")
+	if n := strings.Count(list.body, `<svg class="spark"`); n < 5 {
+		t.Errorf("%d sparklines, want one for each KPI with check-ins", n)
+	}
+	c.expect(c.get("/kpis?q=KR-AGT-01"), 200, "Trend</th>", `!<svg class="spark"`) // it has no check-ins
+}
+
+// TestIncidentList checks that the list of incidents has their references and running
+// clocks.
+func TestIncidentList(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	c.post("/incidents", "title", "A clock running", "severity", "high", "notification_required", "true")
+	h.clock.Advance(time.Hour)
+	c.expect(c.get("/incidents?q=clock"), 200, `data-until="2026-10-04T12:00:00.000Z">71 h 0 min left`, `<code class="under">INC-0001`, "clocks.")
+	c.expect(c.get("/incidents?q=chatbot"), 200, "!data-until", `<code class="under">INC-2025-001`)
 }
 
 // TestCheckins checks that the page of a key result shows its check-ins and adds one.
@@ -370,6 +426,11 @@ func TestCheckins(t *testing.T) {
 	c.expect(c.post(at+"/checkins", "value", "high", "period_start", "2026-10-01"), 422, `id="f-value-error"`, `value="high"`)
 	r := c.follow(c.post(at+"/checkins", "value", "99.25", "period_start", "2026-10-01", "source", "manual", "note", "Counted by hand.", "key_result_code", "KR-LIT-01"), at)
 	c.expect(r, 200, "The check-in has been recorded.", "99.25", "Counted by hand.")
+	c.expect(r, 200, at+"/checkins/new?period=2026-10-01")
+	edit := c.get(at + "/checkins/new?period=2026-10-01")
+	c.expect(edit, 200, "Edit check-in", `value="99.25"`, `value="2026-10-01"`, "Counted by hand.</textarea>", "Save changes")
+	c.follow(c.post(at+"/checkins", "value", "99.5", "period_start", "2026-10-01", "source", "manual", "note", "Counted twice."), at)
+	c.expect(c.get(at), 200, "Counted twice.", "!<td class=\"kind-long\" data-label=\"Note\">Counted by hand.")
 	if kpi := h.find("kpi", "KR-LIT-01"); text(kpi["current_value"]) == "99.25" {
 		t.Error("the check-in was stored for another key result")
 	}

@@ -18,7 +18,7 @@ import (
 var pagesOf = map[auth.Permission][]string{
 	auth.WriteRecords: {
 		"/evidence/new", "POST /evidence", "/import", "POST /import", "/import/{ticket}", "POST /import/{ticket}", "/import/templates/{file}",
-		"/incidents/{id}/notification", "POST /incidents/{id}/notification", "/kpis/{id}/checkins/new", "POST /kpis/{id}/checkins",
+		"/incidents/{id}/notification", "POST /incidents/{id}/notification", "/incidents/{id}/note", "POST /incidents/{id}/note", "/kpis/{id}/checkins/new", "POST /kpis/{id}/checkins",
 		"/assessments/new", "POST /assessments", "/assessments/{id}/edit", "POST /assessments/{id}", "/signals/new", "POST /signals", "/signals/{id}/edit", "POST /signals/{id}",
 		"/roadmap/milestones/new", "POST /roadmap/milestones", "/roadmap/milestones/{id}/edit", "POST /roadmap/milestones/{id}",
 		"/compliance/obligations/new", "POST /compliance/obligations", "/compliance/obligations/{id}/edit", "POST /compliance/obligations/{id}",

@@ -122,6 +122,8 @@ func recordRoutes(resources []*records.Pages) []page.Route {
 	return append(all,
 		page.Route{Pattern: "GET /incidents/{id}/notification", Needs: auth.WriteRecords, Handle: records.NewNotification},
 		page.Route{Pattern: "POST /incidents/{id}/notification", Needs: auth.WriteRecords, Handle: records.CreateNotification},
+		page.Route{Pattern: "GET /incidents/{id}/note", Needs: auth.WriteRecords, Handle: records.NewNote},
+		page.Route{Pattern: "POST /incidents/{id}/note", Needs: auth.WriteRecords, Handle: records.CreateNote},
 		page.Route{Pattern: "GET /kpis/{id}/checkins/new", Needs: auth.WriteRecords, Handle: records.NewCheckin},
 		page.Route{Pattern: "POST /kpis/{id}/checkins", Needs: auth.WriteRecords, Handle: records.CreateCheckin},
 	)

@@ -34,3 +34,12 @@ func TestOverviewPlans(t *testing.T) {
 		}
 	}
 }
+
+// TestKPITrendsPlan checks that SQLite reads only the latest periods of each key result.
+func TestKPITrendsPlan(t *testing.T) {
+	t.Parallel()
+	plan := testkit.ExplainSQL(t, testdb.EmptyFile(t), kpiTrends, 1, "[]", 24)
+	if want := "SEARCH c USING INDEX sqlite_autoindex_kpi_checkins_1 (kpi_seq=?)"; !strings.Contains(plan, want) || strings.Contains(plan, "TEMP B-TREE") {
+		t.Errorf("want %q and no sort in:\n%s", want, plan)
+	}
+}

@@ -33,8 +33,8 @@ var Incident = register(Resource{
 	},
 	Page: &Page{
 		Order: 120, Title: "Incidents", List: "/incidents", Base: "/incidents",
-		Names:   []string{"title"},
-		Columns: []string{"title", "incident_type", "severity", "status", "owner", "notification_deadline", "notified_at"},
+		Names:   []string{"title", "incident_key"},
+		Columns: []string{"title", "incident_type", "severity", "status", "owner", "notification_deadline"},
 		Empty:   "Declare an incident as soon as something has gone wrong: the time to notify an authority starts then.",
 	},
 })

@@ -31,7 +31,7 @@ var KPI = register(Resource{
 	Page: &Page{
 		Order: 130, Title: "KPIs", List: "/kpis", Base: "/kpis",
 		Names:   []string{"metric_name", "code"},
-		Columns: []string{"metric_name", "direction", "current_value", "target_value", "current_as_of", "status"},
+		Columns: []string{"metric_name", "current_value", "target_value", "current_as_of", "status"},
 		Empty:   "A KPI is a key result with a target, followed by check-ins. Add one, or import a file of them.",
 	},
 })

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -55,4 +56,36 @@ func NotifyIncident(ctx context.Context, c *Caller, id string, n Notification) e
 	return c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
 		return tx.NotifyIncident(id, db.Notification(n))
 	})
+}
+
+// IncidentNote is a note for the timeline of an incident.
+type IncidentNote = db.IncidentNote
+
+// noteMost bounds the text of a note in characters.
+const noteMost = 2000
+
+// NoteIncident adds a note to the timeline of an incident and sets its status, which may
+// be the present one. A ValidationError names status or note.
+func NoteIncident(ctx context.Context, c *Caller, id string, n IncidentNote) error {
+	if err := c.permitFeature(resource.Incident.Feature); err != nil {
+		return err
+	}
+	if c.Document == nil {
+		return errNoDocument
+	}
+	n.Text = strings.TrimSpace(strings.ReplaceAll(n.Text, "\r\n", "\n"))
+	var errs ValidationErrors
+	if _, err := CheckBody(c.Document.Operation(resource.Incident.Update).Body, map[string]any{"status": n.Status}); err != nil {
+		errors.As(err, &errs)
+	}
+	switch {
+	case n.Text == "":
+		errs = append(errs, openapi.ValidationError{Param: "note", Message: "note is required"})
+	case !utf8.ValidString(n.Text) || utf8.RuneCountInString(n.Text) > noteMost || strings.ContainsRune(n.Text, 0):
+		errs = append(errs, openapi.ValidationError{Param: "note", Message: fmt.Sprintf("note must have at most %d characters", noteMost)})
+	}
+	if errs != nil {
+		return errs
+	}
+	return c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error { return tx.NoteIncident(strings.ToLower(id), n) })
 }

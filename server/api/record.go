@@ -130,3 +130,13 @@ func CheckinHistory(ctx context.Context, c *Caller, kpiID string) ([]Record, err
 	}
 	return records(checkins)
 }
+
+// KPITrends reads the values of the latest periods of key results by their id, oldest
+// first: at most 24 of each.
+func KPITrends(ctx context.Context, c *Caller, kpis []Record) (map[string][]float64, error) {
+	ids := make([]string, len(kpis))
+	for i, kpi := range kpis {
+		ids[i], _ = kpi["id"].(string)
+	}
+	return dashboard.KPITrends(ctx, c.Store, c.Organisation.Org, ids)
+}

@@ -72,7 +72,7 @@ func TestSave_New(t *testing.T) {
 		members string
 	}{
 		"risk":               {[]string{"risk.created"}, `{"risk_id":"RISK-0001","status":"Open","source":"user_added","dimension":"OTHER","likelihood":"LIKELY"}`},
-		"incident":           {nil, `{"status":"open","notification_deadline":"2026-10-04T12:00:00.000Z"}`},
+		"incident":           {nil, `{"incident_key":"INC-0001","status":"open","notification_deadline":"2026-10-04T12:00:00.000Z"}`},
 		"vendor":             {nil, `{"status":"active"}`},
 		"assessment":         {[]string{"assessment.completed", "verdict.changed"}, `{"verdict":"REMEDIATION","overall_score":51.5,"completed_at":"2026-09-30T10:00:00.000Z","frameworks_applied":["NIST AI RMF"]}`},
 		"signal":             {nil, `{"rag":"GREEN","numeric_value":0.5}`},
@@ -181,7 +181,7 @@ func TestSave_Existing(t *testing.T) {
 		// what the API does not change, by the rules of an import
 		{"risk", `{"description":"Another text","financial_exposure_min":5}`, nil, []string{"risk.updated description: A description of enough length. → Another text", "risk.updated financial_exposure_min: <nil> → 5"}},
 		{"vendor", `{"vendor_name":"Acme Inc.","status":"blocked"}`, nil, []string{"vendor.updated status: active → blocked", "vendor.updated vendor_name: Acme → Acme Inc."}},
-		{"incident", `{"incident_key":"I-7","notified_at":"2026-10-01T12:00:00Z"}`, nil, []string{"incident.updated incident_key: <nil> → I-7", "incident.updated notified_at: <nil> → 2026-10-01T12:00:00.000Z"}},
+		{"incident", `{"incident_key":"I-7","notified_at":"2026-10-01T12:00:00Z"}`, nil, []string{"incident.updated incident_key: INC-0001 → I-7", "incident.updated notified_at: <nil> → 2026-10-01T12:00:00.000Z"}},
 		{"assessment", `{"verdict":"CRISIS","frameworks_applied":["A","B"]}`, nil, []string{"assessment.updated frameworks_applied: [NIST AI RMF] → [A B]", "assessment.updated verdict: REMEDIATION → CRISIS"}},
 		{"roadmap", `{"framework_blend":{"A":1},"phases":[]}`, []string{"roadmap.updated"}, []string{"roadmap.updated framework_blend: map[NIST AI RMF:0.6] → map[A:1]", "roadmap.updated phases: [map[objective:O phase:P]] → []"}},
 		{"compliance_posture", `{"primary_jurisdictions":["EU"]}`, nil, []string{"compliance_posture.updated primary_jurisdictions: [] → [EU]"}},

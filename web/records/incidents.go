@@ -15,6 +15,15 @@ type clock struct {
 	Tone string
 	Text string
 	At   any // deadline, or time of the notification
+	// Left is the time until the deadline, while the notification is pending. The
+	// script clocks.js keeps it current. Now is the time of the page.
+	Left string
+	Now  time.Time
+}
+
+// pending returns the clock of a notification that is not made yet.
+func pending(tone, text string, record api.Record, left time.Duration, now time.Time) *clock {
+	return &clock{Tone: tone, Text: text, At: record["notification_deadline"], Left: ui.FormatTimeLeft(left), Now: now}
 }
 
 // clockOf returns the state of the notification, and nil if none is required.
@@ -24,40 +33,21 @@ func clockOf(record api.Record, now time.Time) *clock {
 	required := record["notification_required"] == true
 	switch {
 	case done && due && notified.After(deadline):
-		return &clock{"high", "The regulator was notified " + ui.FormatDuration(notified.Sub(deadline)) + " after the deadline, on", record["notified_at"]}
+		return &clock{Tone: "high", Text: "The regulator was notified " + ui.FormatDuration(notified.Sub(deadline)) + " after the deadline, on", At: record["notified_at"]}
 	case done && due:
-		return &clock{"good", "The regulator was notified " + ui.FormatDuration(deadline.Sub(notified)) + " before the deadline, on", record["notified_at"]}
+		return &clock{Tone: "good", Text: "The regulator was notified " + ui.FormatDuration(deadline.Sub(notified)) + " before the deadline, on", At: record["notified_at"]}
 	case done:
-		return &clock{"good", "The regulator was notified on", record["notified_at"]}
+		return &clock{Tone: "good", Text: "The regulator was notified on", At: record["notified_at"]}
 	case !required || !due:
 		return nil
 	case record["status"] == "closed":
-		return &clock{"high", "The incident is closed without a recorded notification. The deadline was", record["notification_deadline"]}
+		return &clock{Tone: "high", Text: "The incident is closed without a recorded notification. The deadline was", At: record["notification_deadline"]}
 	case now.After(deadline):
-		return &clock{"critical", "The notification is overdue by " + ui.FormatDuration(now.Sub(deadline)) + ". The deadline was", record["notification_deadline"]}
+		return pending("critical", "The notification is overdue. The deadline was", record, deadline.Sub(now), now)
 	case deadline.Sub(now) < UrgentBefore:
-		return &clock{"high", "Notify the regulator within " + ui.FormatDuration(deadline.Sub(now)) + ", by", record["notification_deadline"]}
+		return pending("high", "Notify the regulator by", record, deadline.Sub(now), now)
 	}
-	return &clock{"medium", "Notify the regulator within " + ui.FormatDuration(deadline.Sub(now)) + ", by", record["notification_deadline"]}
-}
-
-// nameTimelineActors replaces the ids of actors in the timeline of an incident.
-func nameTimelineActors(r *page.Request, data *recordData) error {
-	const when, actor = 0, 3 // positions of the columns
-	for _, table := range data.Tables {
-		if table.Caption != Label("timeline") {
-			continue
-		}
-		names, err := ActorNamesOf(r, table.Rows, func(row ui.Row) string { return ui.Text(row.Cells[actor]) })
-		if err != nil {
-			return err
-		}
-		table.Columns[when].Label, table.Columns[actor].Label = "When", "Actor"
-		for _, row := range table.Rows {
-			row.Cells[actor] = names[ui.Text(row.Cells[actor])]
-		}
-	}
-	return nil
+	return pending("medium", "Notify the regulator by", record, deadline.Sub(now), now)
 }
 
 func notificationForm(incident api.Record, now time.Time) *ui.Form {

@@ -2,7 +2,9 @@ package records
 
 import (
 	"net/http"
+	"net/url"
 
+	"govsvc/db/auth"
 	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/web/page"
@@ -26,9 +28,16 @@ func addCheckins(r *page.Request, record api.Record, data *recordData) error {
 		value, _ := ui.Float(c["value"])
 		points = append(points, ui.Point{Label: ui.FormatTime(c["period_start"]), Value: value})
 		latest := checkins[len(checkins)-1-i]
-		table.Rows = append(table.Rows, ui.Row{Cells: []any{
+		row := ui.Row{Cells: []any{
 			latest["period_start"], latest["value"], latest["source"], latest["evidence_ref"], latest["note"], latest["created_at"],
-		}})
+		}}
+		if r.May(auth.WriteRecords) {
+			row.Actions = []ui.Action{{
+				Label: "Edit", About: "the check-in of " + ui.FormatTime(latest["period_start"]),
+				Path: ui.WithQuery(Path("kpi", ui.Text(record["id"]))+"/checkins/new", "period", latest["period_start"]),
+			}}
+		}
+		table.Rows = append(table.Rows, row)
 	}
 	if len(points) == 0 {
 		table.Empty = ui.Empty{Title: "No check-ins yet", Advice: "A check-in is the value of one period. The chart starts with the first one."}
@@ -48,38 +57,57 @@ func addCheckins(r *page.Request, record api.Record, data *recordData) error {
 	return nil
 }
 
-// checkinForm returns the form for a check-in of a KPI.
-func checkinForm(r *page.Request, kpi api.Record) *ui.Form {
+// checkinForm returns the form for a check-in of a KPI, with the values of checkin unless it
+// is nil.
+func checkinForm(r *page.Request, kpi, checkin api.Record) *ui.Form {
 	at := Path("kpi", ui.Text(kpi["id"]))
 	unit := ui.Text(kpi["unit"])
 	form := &ui.Form{Action: at + "/checkins", Submit: "Add check-in", Cancel: at}
-	for _, field := range api.FormFields(r.Document, "kpi_checkin", false) {
+	if checkin != nil {
+		form.Submit = "Save changes"
+	}
+	fields := api.FormFields(r.Document, "kpi_checkin", false)
+	values := url.Values(api.FormValues(fields, checkin))
+	if checkin == nil {
+		values.Set("source", "manual")
+	}
+	for _, field := range fields {
 		if field.Name == "key_result_id" || field.Name == "key_result_code" {
 			continue // the KPI of the page
 		}
-		f := formField(field, nil)
+		f := formField(field, values)
 		switch f.Name {
 		case "value":
 			f.Hint = "Unit: " + unit + ". Target: " + ui.FormatUnit(kpi["target_value"], unit) + "."
 		case "period_start":
 			f.Type = "date"
 			f.Hint = "The first day of the period. Leave it empty for the current one. An existing value of the period is replaced."
-		case "source":
-			f.Value = "manual"
 		}
 		form.Fields = append(form.Fields, f)
 	}
 	return form
 }
 
-// NewCheckin shows the form for a check-in.
+// NewCheckin shows the form for a check-in. With the parameter period, it has the values of
+// the check-in of this period.
 func NewCheckin(r *page.Request) error {
 	kpi, err := readRecord(r, resource.KPI)
 	if err != nil {
 		return err
 	}
-	return renderForm(r, http.StatusOK, resource.KPI, kpi, "Add check-in", checkinForm(r, kpi))
+	checkins, err := api.CheckinHistory(r.Context(), r.Caller, ui.Text(kpi["id"]))
+	if err != nil {
+		return err
+	}
+	for _, checkin := range checkins {
+		if period := r.Query("period"); period != "" && checkin["period_start"] == period {
+			return renderForm(r, http.StatusOK, resource.KPI, kpi, "Edit check-in", checkinForm(r, kpi, checkin))
+		}
+	}
+	return renderForm(r, http.StatusOK, resource.KPI, kpi, addCheckinTitle, checkinForm(r, kpi, nil))
 }
+
+const addCheckinTitle = "Add check-in"
 
 // CreateCheckin records the value of a period.
 func CreateCheckin(r *page.Request) error {
@@ -88,7 +116,7 @@ func CreateCheckin(r *page.Request) error {
 	if err != nil {
 		return err
 	}
-	form := checkinForm(r, kpi)
+	form := checkinForm(r, kpi, nil)
 	body, err := api.FormBody(api.FormFields(r.Document, "kpi_checkin", false), r.HTTP.PostForm, nil)
 	if err == nil {
 		delete(body, "key_result_code")
@@ -96,7 +124,7 @@ func CreateCheckin(r *page.Request) error {
 		_, err = api.Save(r.Context(), r.Caller, "kpi_checkin", "", body)
 	}
 	if err != nil {
-		return renderRefused(r, form.Fill(r.HTTP.PostForm), err, res, kpi, "Add check-in")
+		return renderRefused(r, form.Fill(r.HTTP.PostForm), err, res, kpi, addCheckinTitle)
 	}
 	return r.RedirectWithMessage(Path("kpi", ui.Text(kpi["id"])), "The check-in has been recorded.")
 }

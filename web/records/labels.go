@@ -26,7 +26,7 @@ var labels = map[string]string{
 	"contract_end": "Contract ends", "renewal_owner_role": "Renewal owner",
 	"gap_key": "Key", "role_title": "Role", "function_area": "Area", "headcount_needed": "People", "recommended_path": "Path",
 	"overall_readiness": "Readiness", "build_buy_borrow": "Build, buy, borrow",
-	"incident_type": "Type", "incident_key": "Key", "notification_required": "Regulator notification required",
+	"incident_type": "Type", "incident_key": "Reference", "notification_required": "Regulator notification required",
 	"notification_deadline": "Notify by", "notified_at": "Notified",
 	"metric_name": "Measure", "baseline_value": "Baseline", "target_value": "Target", "current_value": "Value",
 	"measurement_frequency": "Frequency", "evidence_ref": "Evidence", "period_start": "Period from", "objective_id": "Objective",

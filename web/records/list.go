@@ -31,6 +31,7 @@ type recordsData struct {
 	Table   ui.Table
 	Bulk    *bulkBar // nil if the user can't change several records
 	Pager   ui.Pager
+	Clocks  bool // the list has running clocks
 }
 
 // currentVersion summarises the version that the records of a list belong to.
@@ -80,6 +81,10 @@ func (p *Pages) show(r *page.Request, status int, parameters url.Values, refused
 	data.Columns, data.CSV = p.columnsForm(view), p.downloads(view)
 	data.Views = p.viewBar(view, settings.Views, refused.view)
 	data.Table = p.table(view, result.Records, r.Store.Now())
+	if err := addDerived(r, p.Resource, &data.Table, result.Records); err != nil {
+		return err
+	}
+	data.Clocks = p.Resource == resource.Incident
 	data.Table.Empty = p.emptyList(r, data.Filters.Active)
 	data.Bulk = Bulk{p}.bar(r, view, result, refused, &data.Table)
 	data.Pager = p.pager(view, result)

@@ -27,6 +27,7 @@ type recordData struct {
 	Previous, Next string         // paths of the records beside it in the list
 	Archived       *archivedState // nil if it is not archived
 	Clock          *clock         // of an incident
+	Timeline       []timelineEntry
 	Facts          []ui.Fact
 	Stamps         []ui.Fact // ids and timestamps, which are folded away
 	Ratings        *ratings  // of a risk
@@ -132,7 +133,9 @@ func recordActions(r *page.Request, res *resource.Resource, record api.Record) [
 	at := Path(res.Type, ui.Text(record["id"]))
 	switch res {
 	case resource.Incident:
-		actions = append(actions, ui.Action{Label: "Record notification", Path: at + "/notification", Primary: record["notified_at"] == nil && record["notification_required"] == true})
+		waits := record["notified_at"] == nil && record["notification_required"] == true
+		actions = append(actions, ui.Action{Label: "Record notification", Path: at + "/notification", Primary: waits},
+			ui.Action{Label: "Add update", Path: at + "/note", Primary: !waits})
 	case resource.KPI:
 		actions = append(actions, ui.Action{Label: "Add check-in", Path: at + "/checkins/new", Primary: true})
 	}
@@ -254,7 +257,7 @@ func addRelated(r *page.Request, res *resource.Resource, record api.Record, data
 		return addRatings(r, record, data)
 	case resource.Incident:
 		data.Clock = clockOf(record, r.Store.Now())
-		return nameTimelineActors(r, data)
+		return addTimeline(r, record, data)
 	case resource.KPI:
 		return addCheckins(r, record, data)
 	}

@@ -15,7 +15,7 @@
     for (const clock of document.querySelectorAll("[data-until]")) {
       const left = Date.parse(clock.dataset.until) - (Date.now() + ahead);
       clock.textContent = `${words(Math.abs(left))} ${left < 0 ? "overdue" : "left"}`;
-      if (left < 0) clock.className = "badge tone-critical";
+      if (left < 0 && clock.classList.contains("badge")) clock.className = "badge tone-critical";
     }
   };
   if (clocks) {

@@ -2,14 +2,17 @@ package ui
 
 // The kinds of cells.
 const (
-	PlainText = ""        // any text
-	Badge     = "badge"   // value of an enumeration, with its colour
-	Time      = "time"    // instant or date
-	Due       = "due"     // Deadline
-	Number    = "number"  // aligned to the right
-	Percent   = "percent" // number from 0 to 100
-	Code      = "code"    // id or key
-	Long      = "long"    // text that wraps
+	PlainText = ""         // any text
+	Badge     = "badge"    // value of an enumeration, with its colour
+	Time      = "time"     // instant or date
+	Clock     = "clock"    // Countdown
+	Attained  = "attained" // Attainment
+	Trend     = "trend"    // Sparkline
+	Due       = "due"      // Deadline
+	Number    = "number"   // aligned to the right
+	Percent   = "percent"  // number from 0 to 100
+	Code      = "code"     // id or key
+	Long      = "long"     // text that wraps
 )
 
 // Table is the argument of the block "table".
