@@ -301,11 +301,11 @@ func TestSave_Signal(t *testing.T) {
 		t.Errorf("changing a replaced value: got %v", err)
 	}
 	history, err := api.History(f.ctx, f.Caller, "signal", second)
-	if err != nil || len(history) != 1 {
+	if err != nil || len(history) != 3 { // of all values of the signal
 		t.Fatalf("%v, %v", history, err)
 	}
 	want := []api.FieldChange{{"as_of", "2026-09-30T10:00:00.000Z", "2026-10-01T08:00:00.000Z"}, {"numeric_value", json.Number("0.5"), json.Number("0.7")}}
-	if diff := cmp.Diff(want, history[0].Changes); diff != "" {
+	if diff := cmp.Diff(want, history[1].Changes); diff != "" {
 		t.Errorf("changes of the second value (-want +got):\n%s", diff)
 	}
 }

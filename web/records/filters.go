@@ -13,7 +13,7 @@ import (
 func (p *Pages) filterBar(r *page.Request, view listView) (ui.Filters, error) {
 	bar := ui.Filters{
 		Action: p.Page.List, Search: &ui.Field{Name: "q", Label: "Search", Value: view.Search}, Hidden: map[string]string{},
-		Active: view.Search != "" || len(view.Filters) > 0,
+		Active: view.Search != "" || len(view.Filters) > 0, Live: true,
 	}
 	for name, value := range map[string]string{"sort": view.Sort, columnsParameter: view.address} {
 		if value != "" {

@@ -28,6 +28,7 @@ type Filters struct {
 	Fields []*Field // selects, unless Type is set
 	Hidden map[string]string
 	Active bool   // at least one filter is set
+	Live   bool   // list.js applies a filter when it changes, and the page loads it
 	Submit string // label of the button; "Apply" by default
 	// CSV is the path of the same view as CSV; "" for none.
 	CSV string
