@@ -96,7 +96,7 @@ func attentionStateOf(r *page.Request) (*attentionState, error) {
 }
 
 // maxOwners bounds the owners to choose from: those with the most items.
-const maxOwners = 200
+const maxOwners = 100
 
 // ownerField returns the filter of the owner.
 func ownerField(owners []api.OwnerCount, chosen string) *ui.Field {

@@ -81,12 +81,17 @@ func riskHeatMap(counts []api.RiskCount, moved bool, severities, likelihoods []s
 			if n > 0 && severity != "" && likelihood != "" {
 				cell.Path = riskPath(severity, likelihood)
 			}
-			cell.Description = fmt.Sprintf("%s, severity %s, likelihood %s", ui.Plural(n, "open risk", "open risks"),
-				strings.ToLower(levelLabel(severity)), strings.ToLower(levelLabel(likelihood)))
+			// The description has the shown text, as speech control needs.
+			shown, what, when := ui.FormatNumber(n), "open risks", ""
+			if n == 1 {
+				what = "open risk"
+			}
 			if change := n - before[[2]string{severity, likelihood}]; moved && change != 0 {
 				cell.Change = ui.FormatSigned(change)
-				cell.Description += fmt.Sprintf(", %s in %d days", cell.Change, api.MovementDays)
+				shown, when = shown+" "+cell.Change, fmt.Sprintf(", changed in %d days", api.MovementDays)
 			}
+			cell.Description = fmt.Sprintf("%s %s, severity %s, likelihood %s%s", shown, what,
+				strings.ToLower(levelLabel(severity)), strings.ToLower(levelLabel(likelihood)), when)
 			row.Cells = append(row.Cells, cell)
 		}
 		heat.Rows = append(heat.Rows, row)

@@ -1,26 +1,7 @@
-// Lists: filters apply on change, keys move between records, and rows are selected
-// together. Every list works without it.
+// Lists: keys move between records, and rows are selected together. Every list works
+// without it. page.js applies filters on change.
 "use strict";
 {
-  const kept = { get: (name) => { try { return sessionStorage.getItem(name); } catch { return null; } }, set: (name, value) => { try { sessionStorage.setItem(name, value); } catch { /* not kept */ } } };
-
-  // A filter applies when it changes. The field that has the focus then keeps it.
-  for (const form of document.querySelectorAll("form[data-live]")) {
-    form.addEventListener("change", ({ target }) => {
-      if (target.type === "date" && target.value && target.value < "1900") return; // a year that is being typed
-      setTimeout(() => { // after the focus has moved
-        kept.set("focus", form.contains(document.activeElement) ? document.activeElement.id : "");
-        form.requestSubmit();
-      });
-    });
-  }
-  const field = document.getElementById(kept.get("focus") || "-");
-  kept.set("focus", "");
-  if (field) {
-    field.focus();
-    if (/^(text|search)$/.test(field.type)) field.setSelectionRange(field.value.length, field.value.length);
-  }
-
   // Selected rows, with one check box for all rows of the page.
   const boxes = [...document.querySelectorAll("td.chooser input")], every = document.querySelector("[data-select-all]");
   const count = document.querySelector(".bulk-count");

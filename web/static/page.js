@@ -53,3 +53,24 @@ for (const form of document.querySelectorAll("[data-theme-form]")) {
     for (const button of form.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button === event.submitter));
   });
 }
+
+{
+  const kept = { get: (name) => { try { return sessionStorage.getItem(name); } catch { return null; } }, set: (name, value) => { try { sessionStorage.setItem(name, value); } catch { /* not kept */ } } };
+
+  // A filter applies when it changes. The field that has the focus then keeps it.
+  for (const form of document.querySelectorAll("form[data-live]")) {
+    form.addEventListener("change", ({ target }) => {
+      if (target.type === "date" && target.value && target.value < "1900") return; // a year that is being typed
+      setTimeout(() => { // after the focus has moved
+        kept.set("focus", form.contains(document.activeElement) ? document.activeElement.id : "");
+        form.requestSubmit();
+      });
+    });
+  }
+  const field = document.getElementById(kept.get("focus") || "-");
+  kept.set("focus", "");
+  if (field) {
+    field.focus();
+    if (/^(text|search)$/.test(field.type)) field.setSelectionRange(field.value.length, field.value.length);
+  }
+}
