@@ -25,7 +25,11 @@ func (p *Pages) filterBar(r *page.Request, view listView) (ui.Filters, error) {
 		if err != nil {
 			return bar, err
 		}
-		bar.Fields = append(bar.Fields, field)
+		if filter.Instant || filter.Name == api.ArchivedFilter {
+			bar.More = append(bar.More, field)
+		} else {
+			bar.Fields = append(bar.Fields, field)
+		}
 	}
 	return bar, nil
 }

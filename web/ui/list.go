@@ -1,6 +1,9 @@
 package ui
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Pager is the argument of the block "pager": links to the pages of a list.
 type Pager struct {
@@ -26,12 +29,18 @@ type Filters struct {
 	Action string   // path of the list
 	Search *Field   // nil for none
 	Fields []*Field // selects, unless Type is set
+	More   []*Field // the same, folded away unless one is set
 	Hidden map[string]string
 	Active bool   // at least one filter is set
-	Live   bool   // list.js applies a filter when it changes, and the page loads it
+	Live   bool   // a filter applies when it changes, with a script
 	Submit string // label of the button; "Apply" by default
 	// CSV is the path of the same view as CSV; "" for none.
 	CSV string
+}
+
+// MoreSet reports whether a filter that would be folded away is set.
+func (f Filters) MoreSet() bool {
+	return slices.ContainsFunc(f.More, func(field *Field) bool { return field.Value != "" })
 }
 
 // Paginate returns one page of a list that is in memory, with its links. number
