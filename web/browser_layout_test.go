@@ -45,7 +45,8 @@ const layoutProblems = `(() => {
 		if (!node.data.trim() || parent.closest("option, script, .unseen, svg, .swagger-ui") || !parent.checkVisibility()) continue;
 		range.selectNodeContents(node);
 		if (tops(range.getClientRects()).size < 2) continue;
-		for (const word of node.data.matchAll(/\p{L}{2,20}/gu)) {
+		// A part of a code, such as compliance.open_obligations, is no word.
+		for (const word of node.data.matchAll(/(?<![\p{L}\d._\/"@-])\p{L}{2,20}(?![\p{L}\d_\/"@]|[.-]\S)/gu)) {
 			range.setStart(node, word.index);
 			range.setEnd(node, word.index + word[0].length);
 			if (tops(range.getClientRects()).size > 1) found.push("a word is broken: " + word[0] + " in " + say(parent));

@@ -22,7 +22,7 @@ func loadLinks(r *page.Request, of annotation.Subject) (*linkList, error) {
 		return nil, err
 	}
 	at := Path(of.Type, of.ID) + "/links"
-	list := &linkList{Table: ui.Table{Caption: "Links", Columns: []ui.Column{{Label: "Record"}, {Label: "Type"}, {Label: "Status", Kind: ui.Badge}}}}
+	list := &linkList{Table: ui.Table{Caption: "Linked records", Columns: []ui.Column{{Label: "Record"}, {Label: "Type"}, {Label: "Status", Kind: ui.Badge}}}}
 	for _, link := range links {
 		other := link.Other
 		if unavailable(r, resource.Find(other.Type)) != nil {
