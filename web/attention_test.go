@@ -92,7 +92,8 @@ func TestAttention_WorkedThrough(t *testing.T) {
 	c := h.as(auth.Editor)
 	c.expect(c.get("/"), 200, "Data leak", "Coverage", "Model drift", `<h3 class="alarm">`)
 	c.expect(c.post(h.pathOf("/incidents", "incident", "leak")+"/notification", "at", "2026-10-01T12:00", "to", "The authority"), 303)
-	for _, month := range []string{"2026-08-01", "2026-09-01"} {
+	for _, month := range []string{"2026-08-01", "2026-09-01"} { // the form offers the first period without a value
+		c.expect(c.get(h.pathOf("/kpis", "kpi", "coverage")+"/checkins/new"), 200, `value="`+month+`"`)
 		c.expect(c.post(h.pathOf("/kpis", "kpi", "coverage")+"/checkins", "value", "4", "period_start", month, "source", "manual"), 303)
 	}
 	c.expect(c.post(h.pathOf("/risks", "risk", "drift"), "status", "Mitigated"), 303)

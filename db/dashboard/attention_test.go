@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/annotation"
 	"govsvc/db/dashboard"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
@@ -170,6 +171,40 @@ func TestCountAttention(t *testing.T) {
 		if diff := cmp.Diff(owners, got.Owners); diff != "" {
 			t.Errorf("%+v: owners (-want +got):\n%s", row.query, diff)
 		}
+	}
+}
+
+// TestAttention_Archived checks that archived records need no attention, and that the
+// overview does not count them.
+func TestAttention_Archived(t *testing.T) {
+	t.Parallel()
+	store, org := attentionStore(t)
+	all := dashboard.AttentionQuery{Types: []string{"risk", "milestone"}, Limit: 50}
+	before, err := dashboard.ReadAttention(t.Context(), store, org, "user", all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range before.Items {
+		of := annotation.Subject{Type: item.Type, ID: item.ID}
+		if err := annotation.New(store).Archive(t.Context(), db.Actor{Org: 1, ID: "system"}, of, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := dashboard.ReadAttention(t.Context(), store, org, "user", all)
+	summary, failed := dashboard.CountAttention(t.Context(), store, org, "user", all)
+	if len(before.Items) < 5 || len(after.Items) != 0 || summary.Total != 0 || len(summary.Owners) != 0 || err != nil || failed != nil {
+		t.Errorf("got %d tasks, then %d and %+v, %v, %v", len(before.Items), len(after.Items), summary, err, failed)
+	}
+	o, err := dashboard.ReadOverview(t.Context(), store, org, "user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := 0
+	for _, c := range o.Risks {
+		open += c.Count
+	}
+	if open != 2 || len(o.Phases) != 0 { // in 31 days, and without a date
+		t.Errorf("got %d open risks and the phases %+v, want 2 and none", open, o.Phases)
 	}
 }
 

@@ -58,3 +58,25 @@ func TestIsOverdue(t *testing.T) {
 		}
 	}
 }
+
+// TestEndedPeriod checks which period the form of a check-in offers.
+func TestEndedPeriod(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	for _, row := range []struct{ frequency, asOf, createdAt, want string }{
+		{"monthly", "2026-07-01T00:00:00.000Z", "", "2026-08-01"},
+		{"monthly", "2026-08-01T00:00:00.000Z", "", "2026-09-01"},
+		{"monthly", "2026-09-01T00:00:00.000Z", "", ""},
+		{"monthly", "", "2026-09-12T00:00:00.000Z", "2026-09-01"},
+		{"weekly", "2026-09-14T00:00:00.000Z", "", "2026-09-21"},
+		{"weekly", "2026-09-21T00:00:00.000Z", "", ""},
+		{"quarterly", "2026-04-01T00:00:00.000Z", "", "2026-07-01"},
+		{"annual", "2024-01-01T00:00:00.000Z", "", "2025-01-01"},
+		{"daily", "2026-07-01T00:00:00.000Z", "", ""},
+		{"monthly", "", "", ""},
+	} {
+		if got := resource.EndedPeriod(row.frequency, row.asOf, row.createdAt, now); got != row.want {
+			t.Errorf("%+v: got period %q", row, got)
+		}
+	}
+}

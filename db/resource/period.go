@@ -28,28 +28,53 @@ const checkinDays = 7
 // with a value. If it is "", the first period is the one of createdAt. CheckinDue
 // returns "" if it can't parse the instant or the frequency.
 func CheckinDue(frequency, asOf, createdAt string) string {
-	periods := 2
-	if asOf == "" {
-		asOf, periods = createdAt, 1
+	start, ok := duePeriod(frequency, asOf, createdAt)
+	if !ok {
+		return ""
+	}
+	return addPeriod(frequency, start).AddDate(0, 0, checkinDays-1).Format(time.DateOnly)
+}
+
+// EndedPeriod returns the first day of the first period without a value, if the period
+// has ended; otherwise "". The arguments are those of CheckinDue.
+func EndedPeriod(frequency, asOf, createdAt string, now time.Time) string {
+	start, ok := duePeriod(frequency, asOf, createdAt)
+	if !ok || addPeriod(frequency, start).After(now) {
+		return ""
+	}
+	return start.Format(time.DateOnly)
+}
+
+// duePeriod returns the first day of the first period without a value.
+func duePeriod(frequency, asOf, createdAt string) (start time.Time, ok bool) {
+	first := asOf == ""
+	if first {
+		asOf = createdAt
 	}
 	at, err := time.Parse(time.RFC3339, asOf)
-	if err != nil {
-		return ""
+	start = PeriodStart(frequency, at)
+	if next := addPeriod(frequency, start); err != nil || next.Equal(start) {
+		return start, false
+	} else if !first {
+		start = next
 	}
-	start := PeriodStart(frequency, at)
+	return start, true
+}
+
+// addPeriod returns the first day of the next period. It returns the same day for an
+// unknown frequency.
+func addPeriod(frequency string, start time.Time) time.Time {
 	switch frequency {
 	case "weekly":
-		start = start.AddDate(0, 0, 7*periods)
+		return start.AddDate(0, 0, 7)
 	case "monthly":
-		start = start.AddDate(0, periods, 0)
+		return start.AddDate(0, 1, 0)
 	case "quarterly":
-		start = start.AddDate(0, 3*periods, 0)
+		return start.AddDate(0, 3, 0)
 	case "annual":
-		start = start.AddDate(periods, 0, 0)
-	default:
-		return ""
+		return start.AddDate(1, 0, 0)
 	}
-	return start.AddDate(0, 0, checkinDays-1).Format(time.DateOnly)
+	return start
 }
 
 // checkinDueSQL is CheckinDue in SQL, of the columns of a key result.

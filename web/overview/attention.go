@@ -76,7 +76,7 @@ func attentionStateOf(r *page.Request) (*attentionState, error) {
 	}
 	owner := r.Query("owner")
 	state := &attentionState{Owner: owner, All: ui.WithQuery("/attention", "owner", owner), More: summary.More}
-	state.Filters = ui.Filters{Action: "/", Fields: []*ui.Field{ownerField(summary.Owners, owner)}, Active: owner != ""}
+	state.Filters = ui.Filters{Action: "/", Fields: []*ui.Field{ownerField(summary.Owners, owner)}, Active: owner != "", Live: true}
 	for _, urgency := range api.Urgencies() {
 		if summary.Counts[urgency] == 0 {
 			continue
@@ -198,7 +198,7 @@ func ShowAttention(r *page.Request) error {
 	owner := r.Query("owner")
 	data := attentionData{
 		Now: r.Store.Now(), Crumbs: []ui.Link{{Label: "Overview", Path: "/"}}, Items: attentionItems(r, found.Items),
-		Filters: ui.Filters{Action: "/attention", Active: q.Type != "" || owner != "" || q.Urgency != ""},
+		Filters: ui.Filters{Action: "/attention", Active: q.Type != "" || owner != "" || q.Urgency != "", Live: true},
 		Pager:   ui.Pager{Shown: len(found.Items), Total: summary.Total, More: summary.More, One: "task", Many: "tasks"},
 		Empty:   ui.Empty{Title: "Nothing needs attention", Advice: attentionEmpty},
 	}

@@ -70,6 +70,7 @@ func checkinForm(r *page.Request, kpi, checkin api.Record) *ui.Form {
 	values := url.Values(api.FormValues(fields, checkin))
 	if checkin == nil {
 		values.Set("source", "manual")
+		values.Set("period_start", resource.EndedPeriod(ui.Text(kpi["measurement_frequency"]), ui.Text(kpi["current_as_of"]), ui.Text(kpi["created_at"]), r.Store.Now()))
 	}
 	for _, field := range fields {
 		if field.Name == "key_result_id" || field.Name == "key_result_code" {
