@@ -3,10 +3,14 @@
 package web_test
 
 import (
+	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -182,6 +186,41 @@ func TestBrowserTheme(t *testing.T) {
 	}
 	b.toggle("viewer")
 	b.checkPage("user-menu-theme")
+}
+
+// TestBrowserPrint checks that a page on paper is in the light theme, without what is
+// clicked, and that nothing of a wide table is cut off.
+func TestBrowserPrint(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Admin)
+	b.toPaper("dark")
+	for _, path := range []string{"/", "/risks", h.pathOf("/risks", "risk", "RISK-0040"), h.pathOf("/kpis", "kpi", "KR-INV-01"), "/compliance", "/audit"} {
+		b.checkStatus(path, 200)
+		b.call(chromedp.EmulateViewport(680, 960)) // A4 within its margins
+		b.saveScreenshot("print" + strings.ReplaceAll(path, "/", "-"))
+		for _, problem := range evaluate[[]string](b, `(() => {
+			const found = [...document.querySelectorAll(".bar, .side, .button, .filters, dialog, main form")].filter((e) => e.checkVisibility()).map((e) => e.outerHTML.slice(0, 120));
+			const colour = getComputedStyle(document.body).color;
+			if (colour !== "rgb(23, 33, 43)") found.push("the letters are " + colour);
+			if (document.documentElement.scrollWidth > innerWidth) found.push("the page is too wide");
+			if (!document.querySelector(".print-only").checkVisibility()) found.push("the organisation is missing");
+			return found;
+		})()`) {
+			t.Errorf("%s on paper: %s", path, problem)
+		}
+	}
+}
+
+// toPaper shows pages as they are printed, by a system that prefers a colour scheme.
+func (b *browser) toPaper(scheme string) {
+	b.t.Helper()
+	b.call(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	}))
 }
 
 // waitFor waits until an expression is true.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"govsvc/web"
@@ -77,4 +78,41 @@ func luminance(t *testing.T, colour string) float64 {
 		sum += weight * c
 	}
 	return sum
+}
+
+// TestTokens checks that the stylesheets take sizes of letters, spaces and colours from
+// tokens.css. Spaces below .45rem are fine adjustments, and the QR code is black on white
+// in both themes.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	files, err := web.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	declaration := regexp.MustCompile(`(?:^|[;{ ])([a-z-]+): ([^;{}]+)[;}]`)
+	length := regexp.MustCompile(`(?:^|[ (-])([0-9]*\.?[0-9]+)(rem|px)`)
+	colour := regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|rgba?\(|hsla?\(`)
+	for name, text := range files {
+		if !strings.HasSuffix(name, ".css") || name == "static/tokens.css" {
+			continue
+		}
+		for line := range strings.Lines(text) {
+			for _, match := range declaration.FindAllStringSubmatch(line, -1) {
+				property, value := match[1], match[2]
+				if property == "font-size" && length.MatchString(value) {
+					t.Errorf("%s: font-size: %s: use one of --t1 to --t6", name, value)
+				}
+				if strings.HasPrefix(property, "padding") || strings.HasPrefix(property, "margin") || strings.HasSuffix(property, "gap") {
+					for _, one := range length.FindAllStringSubmatch(value, -1) {
+						if size, err := strconv.ParseFloat(one[1], 64); err != nil || one[2] == "rem" && size > .45 {
+							t.Errorf("%s: %s: %s: use one of --s1 to --s7", name, property, value)
+						}
+					}
+				}
+			}
+			if found := colour.FindString(line); found != "" && !strings.HasPrefix(line, ".qr-") {
+				t.Errorf("%s: the colour %s: give it a name in tokens.css", name, found)
+			}
+		}
+	}
 }
