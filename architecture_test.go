@@ -52,6 +52,7 @@ var allowedImports = map[string][]string{
 	"db/audit":        {},
 	"db/auth":         {"db", "db/audit", "db/fair", "db/sqlite"},
 	"db/backup":       {"db", "db/audit", "db/sqlite", "migrations"},
+	"db/check":        {"db", "db/backup", "db/delivery"},
 	"db/dashboard":    {"db", "db/audit", "db/delivery", "db/resource", "db/search", "db/sqlite"},
 	"db/delivery":     {"db", "db/audit"},
 	"db/fair":         {},
@@ -72,7 +73,7 @@ var allowedImports = map[string][]string{
 	"server/webhook":  {"db", "db/delivery"},
 	"web":             {"db", "db/auth", "server/api", "server/evidence", "server/limit", "server/openapi", "web/*"},
 	"web/account":     {"db", "db/auth", "web/page", "web/ui"},
-	"web/admin":       {"db", "db/audit", "db/auth", "db/backup", "db/dashboard", "db/resource", "server/api", "server/transfer", "web/page", "web/records", "web/ui"},
+	"web/admin":       {"db", "db/audit", "db/auth", "db/backup", "db/check", "db/dashboard", "db/resource", "server/api", "server/transfer", "web/page", "web/records", "web/ui"},
 	"web/data":        {"db", "db/auth", "db/resource", "server/api", "server/evidence", "server/transfer", "web/page", "web/records", "web/ui"},
 	"web/overview":    {"db/auth", "db/resource", "server/api", "server/openapi", "web/page", "web/records", "web/ui"},
 	"web/page":        {"db", "db/audit", "db/auth", "server/api", "server/limit", "server/openapi", "server/transfer", "web/ui"},
@@ -91,7 +92,7 @@ var allowedImports = map[string][]string{
 }
 
 // noHTTP are the packages that work for every caller: HTTP, MCP, pages, commands.
-var noHTTP = []string{"db", "db/annotation", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/resource", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
+var noHTTP = []string{"db", "db/annotation", "db/auth", "db/backup", "db/check", "db/dashboard", "db/delivery", "db/resource", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
 
 // store are the packages with SQL and its drivers.
 var store = []string{"db", "db/annotation", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/search", "db/sqlite", "migrations"}

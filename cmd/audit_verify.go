@@ -3,7 +3,6 @@ package cmd
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/audit"
+	"govsvc/db/check"
 )
 
 // auditVerify are the flags of audit verify.
@@ -91,27 +91,11 @@ type auditResult struct {
 }
 
 func runAuditVerify(ctx context.Context, a *app, store *db.DB, org db.Organisation, v auditVerify) error {
-	check, err := store.Audit.Check(ctx, org.Org, v.head)
+	found, err := store.Audit.Check(ctx, org.Org, v.head)
 	if err != nil {
 		return err
 	}
-	return printAuditResult(a, auditResult{Org: org.Name}, check, v, auditLogError(org.Name, check, v.head))
-}
-
-// auditLogError describes what is wrong with a log; nil if it is intact.
-func auditLogError(org string, check db.AuditCheck, head string) error {
-	switch broken := check.Broken; {
-	case broken != nil && broken.Gone:
-		return fmt.Errorf("the audit log of %q is broken: its events from number %d on are gone; "+
-			"keep this file as evidence and compare it with a backup", org, broken.Position)
-	case broken != nil:
-		return fmt.Errorf("the audit log of %q is broken at event %d (id %s, time %s): it or its predecessor was altered; "+
-			"keep this file as evidence and compare it with a backup", org, broken.Position, cmp.Or(broken.ID, "none"), cmp.Or(broken.Time, "none"))
-	case head != "" && !check.Known:
-		return fmt.Errorf("the audit log of %q, %d events, does not lead to the head %s: the log was cut off or rewritten after that, "+
-			"or the head is of another organisation; keep this file as evidence and compare it with a backup", org, check.Events, head)
-	}
-	return nil
+	return printAuditResult(a, auditResult{Org: org.Name}, found, v, check.AuditLogError(org.Name, found, v.head))
 }
 
 // printAuditResult prints the result of a check. fault is the error if the log is

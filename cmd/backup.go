@@ -9,6 +9,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/backup"
+	"govsvc/db/check"
 )
 
 func newBackupCommand(a *app) *cobra.Command {
@@ -59,7 +60,7 @@ func runBackup(ctx context.Context, a *app, store *db.DB, path string, force boo
 		a.note("warning: the backup is complete, but could not be recorded in the data file and its audit log: %s", oneLine(err.Error()))
 	}
 	return a.print(made, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s: %s, version %d, checked\n", oneLine(made.Path), formatSize(made.Bytes), made.Version)
+		fmt.Fprintf(w, "%s: %s, version %d, checked\n", oneLine(made.Path), check.FormatSize(made.Bytes), made.Version)
 		return printAuditLogs(w, made.Logs)
 	})
 }

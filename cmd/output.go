@@ -130,19 +130,6 @@ func orDash(text *string) string {
 	return *text
 }
 
-// formatSize formats a number of bytes.
-func formatSize(bytes int64) string {
-	switch {
-	case bytes < 10_000:
-		return fmt.Sprintf("%d bytes", bytes)
-	case bytes < 1_000_000:
-		return fmt.Sprintf("%d kB", bytes/1000)
-	case bytes < 1_000_000_000:
-		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
-}
-
 // formatCount formats a number of things, as in "2 events".
 func formatCount(n int, thing string) string {
 	if n == 1 {

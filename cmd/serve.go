@@ -16,6 +16,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/db/backup"
+	"govsvc/db/check"
 	"govsvc/sandbox"
 	"govsvc/server"
 	"govsvc/server/api"
@@ -143,7 +144,7 @@ func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, do
 	if exposed, err := backup.New(store).Exposed(ctx); err != nil {
 		return err
 	} else if len(exposed) > 0 {
-		logger.Warn(exposedText(exposed))
+		logger.Warn(check.ExposedText(exposed))
 	}
 	source, err := o.tls.certificates(store.File.Path(), logger)
 	if err != nil {
@@ -165,6 +166,7 @@ func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, do
 	if err != nil {
 		return err
 	}
+	defer pages.Close()
 	data := &sandboxData{}
 	openData := func() (*db.DB, error) { return data.open(context.WithoutCancel(ctx), document) }
 	handler, err := server.New(ctx, server.Config{

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"govsvc/db/check"
 )
 
 // The values below are flags whose text is checked when it is read, from the
@@ -155,7 +157,7 @@ type durationValue struct {
 }
 
 func (v durationValue) Type() string   { return "DURATION" }
-func (v durationValue) String() string { return formatDuration(*v.value) }
+func (v durationValue) String() string { return check.FormatDuration(*v.value) }
 
 func (v durationValue) Set(text string) error {
 	d, err := time.ParseDuration(text)
@@ -164,20 +166,9 @@ func (v durationValue) Set(text string) error {
 		*v.value = d
 		return nil
 	case v.minimum > 0:
-		return fmt.Errorf("%q is not a length of time like 24h or 30m, of at least %s", text, formatDuration(v.minimum))
+		return fmt.Errorf("%q is not a length of time like 24h or 30m, of at least %s", text, check.FormatDuration(v.minimum))
 	}
 	return fmt.Errorf("%q is not a length of time like 24h, 90m or 0s", text)
-}
-
-// formatDuration leaves out units that are zero: 24h, not 24h0m0s.
-func formatDuration(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
 }
 
 // parseDigest parses a SHA-256 in hexadecimal.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/check"
 	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
@@ -106,7 +107,7 @@ func (v *waitList) Type() string { return "DURATION,..." }
 func (v *waitList) String() string {
 	texts := make([]string, len(v.values))
 	for i := range v.values {
-		texts[i] = formatDuration(v.values[i])
+		texts[i] = check.FormatDuration(v.values[i])
 	}
 	return strings.Join(texts, ",")
 }

@@ -38,6 +38,12 @@ func (s *Site) HoldVerification() (release func()) {
 	return s.verification.Running.Unlock
 }
 
+// WaitForCheck waits for the end of a check of the data file.
+func (s *Site) WaitForCheck() { s.checks.Wait() }
+
+// HoldCheck simulates a running check of the data file until the caller calls release.
+func (s *Site) HoldCheck() (release func()) { return s.checks.Hold() }
+
 // Navigation returns the paths of the links in the navigation.
 func Navigation() (paths []string) {
 	for _, group := range navigation {

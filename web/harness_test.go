@@ -172,6 +172,7 @@ func (h *harness) serve(set options) {
 	if h.site, err = web.New(config); err != nil {
 		h.t.Fatal(err)
 	}
+	h.t.Cleanup(h.site.Close)
 	handler, err := server.New(h.t.Context(), server.Config{
 		Store: h.store, Document: document, Logger: logger, Receivers: sender, BaseURL: h.url, Version: "test", Pages: h.site,
 		TrustedProxies: proxies, Sessions: h.auth.Sessions, Sandbox: openSandbox(h.t),

@@ -27,7 +27,7 @@ func (s *Site) routes(config Config) []page.Route {
 		signInRoutes(signIn), accountRoutes(), userRoutes(),
 		recordRoutes(records.All(config.Document)), importRoutes(s.imports), evidenceRoutes(),
 		keyRoutes(), webhookRoutes(), referenceRoutes(),
-		auditRoutes(s.verification), settingsRoutes(), statusRoutes(),
+		auditRoutes(s.verification), settingsRoutes(), statusRoutes(s.checks),
 	)
 }
 
@@ -226,6 +226,9 @@ func settingsRoutes() []page.Route {
 	}
 }
 
-func statusRoutes() []page.Route {
-	return []page.Route{{Pattern: "GET /status", Needs: auth.ReadOversight, Handle: admin.ShowStatus}}
+func statusRoutes(checks *admin.Checks) []page.Route {
+	return []page.Route{
+		{Pattern: "GET /status", Needs: auth.ReadOversight, Handle: checks.Show},
+		{Pattern: "POST /status/check", Needs: auth.ReadOversight, Handle: checks.Start},
+	}
 }

@@ -84,6 +84,60 @@ func TestStatus(t *testing.T) {
 	c.expect(c.get("/status"), 200, "<code>copy.db</code>", "The last backup failed", "!"+filepath.Dir(folder), "!"+os.TempDir())
 }
 
+// TestStatus_Check runs the checks of the data file, as the command does. The page shows
+// who ran them, names no folder, and refuses a second run at the same time.
+func TestStatus_Check(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Auditor)
+	c.expect(c.get("/status"), 200, "Check data file", "!No check failed")
+	c.expect(c.post("/status/check", "full", "true"), 303)
+	h.site.WaitForCheck()
+	r := c.get("/status")
+	c.expect(r, 200, "No check failed.", "The whole file is intact.", ">Audit log</th>", ">Schema</th>", "Full check started", "by auditor.", "Check data file", "!"+filepath.Dir(h.path))
+	if r.header.Get("Refresh") != "" {
+		t.Error("the page is reloaded after the check")
+	}
+	if !strings.Contains(h.auditLog(), `"action":"file.checked"`) {
+		t.Error("the audit log has no event of the check")
+	}
+	h.execSQL("DROP TABLE backups")
+	c.post("/status/check")
+	h.site.WaitForCheck()
+	h.execSQL("CREATE TABLE backups (outcome TEXT PRIMARY KEY, at TEXT, path TEXT, bytes INTEGER, error TEXT)")
+	c.expect(c.get("/status"), 200, "1 check failed.", "a table, a view or a column is missing", "!>Schema</th>")
+
+	release := h.site.HoldCheck()
+	r = c.get("/status")
+	c.expect(r, 200, "Check 1 of 7 is in progress.", "!Check data file</button>")
+	if r.header.Get("Refresh") == "" {
+		t.Error("the page does not show the progress")
+	}
+	c.expect(c.post("/status/check"), 409, "A check is in progress")
+	release()
+	h.as(auth.Viewer).expect(h.as(auth.Viewer).post("/status/check"), 403)
+}
+
+// TestStatus_ListsBackups checks that the page lists the last backup and the scheduled ones
+// in its folder.
+func TestStatus_ListsBackups(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	folder := t.TempDir()
+	for range 2 {
+		if _, _, err := backup.New(h.store).MakeDue(t.Context(), backup.Schedule{Folder: folder, Every: time.Minute, Keep: 5}); err != nil {
+			t.Fatal(err)
+		}
+		h.clock.Advance(2 * time.Minute)
+	}
+	c.expect(c.get("/status"), 200, "2 known backups", "govsvc-20261001T120000Z.db", "govsvc-20261001T120200Z.db", "Verified when created", "!"+folder)
+	if err := os.Remove(filepath.Join(folder, "govsvc-20261001T120200Z.db")); err != nil {
+		t.Fatal(err)
+	}
+	c.expect(c.get("/status"), 200, "2 known backups", "File not found")
+}
+
 // TestStatus_ReportsDeliveries checks that the page reports late deliveries and dead
 // letters.
 func TestStatus_ReportsDeliveries(t *testing.T) {

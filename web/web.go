@@ -38,7 +38,12 @@ type Site struct {
 	*page.Server
 	imports      *data.Imports
 	verification *admin.Verification
+	checks       *admin.Checks
 }
+
+// Close ends the work that pages started in the background. The store can be closed
+// afterwards.
+func (s *Site) Close() { s.checks.Close() }
 
 // New makes the site. It fails if a template is invalid.
 func New(config Config) (*Site, error) {
@@ -56,7 +61,7 @@ func New(config Config) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	site := &Site{Server: server, imports: data.NewImports(config.Store.Now), verification: &admin.Verification{}}
+	site := &Site{Server: server, imports: data.NewImports(config.Store.Now), verification: &admin.Verification{}, checks: &admin.Checks{}}
 	server.Handle(site.routes(config)...)
 	return site, nil
 }

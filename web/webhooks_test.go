@@ -165,6 +165,19 @@ func TestWebhooks_TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestWebhooks_TestIsSuccess checks that a test that arrives counts as the last success.
+func TestWebhooks_TestIsSuccess(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	path, _ := c.subscribe(newReceiver(t, http.StatusNoContent, "").URL)
+	c.expect(c.get(path), 200, `<p class="tile-text"><span class="muted">None yet</span></p>`)
+	c.expect(c.follow(c.post(path+"/test"), path), 200, `<p class="tile-text"><time datetime="2026-10-01T12:00:00`)
+	c.expect(c.get("/webhooks"), 200, "!None yet")
+	failing, _ := c.subscribe(newReceiver(t, http.StatusTeapot, "").URL)
+	c.expect(c.follow(c.post(failing+"/test"), failing), 200, "None yet")
+}
+
 // TestDeliveryLog checks the delivery log: one line per delivery, several pages, and a
 // filter by state. Each delivery has a page with every attempt. Answers are escaped.
 func TestDeliveryLog(t *testing.T) {
@@ -188,7 +201,18 @@ func TestDeliveryLog(t *testing.T) {
 	if next == nil {
 		t.Fatalf("the log has no second page:\n%s", r.body)
 	}
-	c.expect(c.get(strings.ReplaceAll(next[1], "&amp;", "&")), 200, "risk.created", "6 deliveries on this page", "Back to the newest")
+	older := c.get(strings.ReplaceAll(next[1], "&amp;", "&"))
+	c.expect(older, 200, "risk.created", "6 deliveries on this page", "Back to the newest", "!rel=\"next\"")
+	previous := regexp.MustCompile(`rel="prev" href="([^"]+)"`).FindStringSubmatch(older.body)
+	if previous == nil {
+		t.Fatalf("the second page has no link to the first:\n%s", older.body)
+	}
+	links := regexp.MustCompile(path + `/deliveries/\d+`)
+	first := c.get(strings.ReplaceAll(previous[1], "&amp;", "&"))
+	c.expect(first, 200, "50 deliveries on this page", "rel=\"next\"", "!rel=\"prev\"")
+	if got, want := links.FindAllString(first.body, -1), links.FindAllString(r.body, -1); !slices.Equal(got, want) {
+		t.Errorf("the previous page has %v, want %v", got, want)
+	}
 	c.expect(c.get(path+"?state=dead"), 200, "risk.created", "Dead letter", "!>verdict.changed</a>")
 	c.expect(c.get(path+"?state=pending"), 200, "No matching deliveries")
 	c.expect(c.get(path+"?state=asleep"), 400)

@@ -18,7 +18,8 @@ type Health struct {
 	// OldestPending is when the event of the oldest pending delivery was enqueued; nil if
 	// none is pending.
 	OldestPending *string
-	// LastSuccess is when the last delivery arrived, of the newest RecentLimit.
+	// LastSuccess is when the last delivery arrived, of the newest RecentLimit, or the last
+	// test.
 	LastSuccess *string
 }
 
@@ -44,6 +45,9 @@ func ReadHealth(ctx context.Context, store *db.DB, org db.Org, subscription stri
 	if err != nil {
 		return h, db.StoreError(err)
 	}
+	if err := h.addTest(ctx, store, org, subscription); err != nil {
+		return h, err
+	}
 	var waiting int
 	var unexpanded *string
 	err = store.Row(ctx, `SELECT count(*) FILTER (WHERE created_at >= ?2), min(created_at) FROM
@@ -60,6 +64,22 @@ func ReadHealth(ctx context.Context, store *db.DB, org db.Org, subscription stri
 		h.OldestPending = unexpanded
 	}
 	return h, db.StoreError(err)
+}
+
+// testLimit bounds the events of a subscription that are searched for a test.
+const testLimit = 1000
+
+// addTest sets LastSuccess to the last test that arrived, if it is later. Tests are not in
+// the log of deliveries, but in the audit log.
+func (h *Health) addTest(ctx context.Context, store *db.DB, org db.Org, subscription string) error {
+	var at *string
+	err := store.Row(ctx, `SELECT max(time) FROM (
+			SELECT time, event FROM audit_events INDEXED BY audit_events_by_resource WHERE resource_id = ? AND org_id = ? ORDER BY seq DESC LIMIT ?)
+		WHERE event ->> '$.metadata.outcome' = 'delivered'`, subscription, org, testLimit).Scan(&at)
+	if err == nil && at != nil && (h.LastSuccess == nil || *at > *h.LastSuccess) {
+		h.LastSuccess = at
+	}
+	return db.StoreError(err)
 }
 
 // Stats counts the deliveries of all organisations.

@@ -61,7 +61,8 @@ type Query struct {
 // Page is one page of deliveries.
 type Page struct {
 	Deliveries []Logged
-	Next       string // cursor; "" on the last page
+	Next       string // cursors; "" if there is no such page
+	Previous   string
 }
 
 const deliveriesList = "deliveries"
@@ -95,47 +96,77 @@ func List(ctx context.Context, store *db.DB, org db.Organisation, q Query) (Page
 		return page, db.NotOneOf("state", states[1:])
 	}
 	list := deliveriesList + " " + q.Subscription + " " + string(q.State)
-	before, of := int64(1)<<62, int64(0)
+	newer := list + " newer" // the list in the other direction
+	at, back := place{event: 1 << 62}, false
 	if q.Cursor != "" {
 		event, subscription, err := store.Cursors.Decode(list, org, q.Cursor)
 		if err != nil {
+			back = true
+			if event, subscription, err = store.Cursors.Decode(newer, org, q.Cursor); err != nil {
+				return page, err
+			}
+		}
+		if at.event, err = strconv.ParseInt(event, 10, 64); err != nil {
 			return page, err
 		}
-		if before, err = strconv.ParseInt(event, 10, 64); err != nil {
-			return page, err
-		}
-		if of, err = strconv.ParseInt(subscription, 10, 64); err != nil {
+		if at.subscription, err = strconv.ParseInt(subscription, 10, 64); err != nil {
 			return page, err
 		}
 	}
-	query, args := q.statement(org.Org, before, of)
-	var last [2]int64
+	var places []place
+	more := false
+	query, args := q.statement(org.Org, at, back)
 	err := store.Each(ctx, func(row db.Scanner) error {
-		if len(page.Deliveries) == q.Limit {
-			page.Next = store.Cursors.Encode(list, org, strconv.FormatInt(last[0], 10), strconv.FormatInt(last[1], 10))
+		if more = len(page.Deliveries) == q.Limit; more {
 			return nil
 		}
-		l, err := scanLogged(row, &last[1])
-		last[0] = l.Number
-		page.Deliveries = append(page.Deliveries, l)
+		var p place
+		l, err := scanLogged(row, &p.subscription)
+		p.event = l.Number
+		page.Deliveries, places = append(page.Deliveries, l), append(places, p)
 		return err
 	}, query, args...)
+	if back {
+		slices.Reverse(page.Deliveries)
+		slices.Reverse(places)
+	}
+	if len(places) == 0 {
+		return page, err
+	}
+	cursor := func(list string, p place) string {
+		return store.Cursors.Encode(list, org, strconv.FormatInt(p.event, 10), strconv.FormatInt(p.subscription, 10))
+	}
+	if more || back { // the page before a backward one has older deliveries
+		page.Next = cursor(list, places[len(places)-1])
+	}
+	if q.Cursor != "" && (more || !back) {
+		page.Previous = cursor(newer, places[0])
+	}
 	return page, err
 }
 
-// statement finds the deliveries of a page in an index that has their order.
-func (q Query) statement(org db.Org, before, of int64) (string, []any) {
-	where, args := "subscription_seq = (SELECT seq FROM webhook_subscriptions WHERE org_id = ? AND id = ?) AND event_seq < ?", []any{org, q.Subscription, before}
+// place is that of a delivery in a list.
+type place struct{ event, subscription int64 }
+
+// statement finds the deliveries of a page in an index that has their order: those before
+// a place, or with back those after it.
+func (q Query) statement(org db.Org, at place, back bool) (string, []any) {
+	beyond, order := "<", "DESC"
+	if back {
+		beyond, order = ">", "ASC"
+	}
+	where, args := "subscription_seq = (SELECT seq FROM webhook_subscriptions WHERE org_id = ? AND id = ?) AND event_seq "+beyond+" ?", []any{org, q.Subscription, at.event}
 	if q.Subscription == "" {
-		where, args = "subscription_seq IN (SELECT seq FROM webhook_subscriptions WHERE org_id = ?) AND (event_seq, subscription_seq) < (?, ?)", []any{org, before, of}
+		where = "subscription_seq IN (SELECT seq FROM webhook_subscriptions WHERE org_id = ?) AND (event_seq, subscription_seq) " + beyond + " (?, ?)"
+		args = []any{org, at.event, at.subscription}
 	}
 	if q.State != "" {
 		where += " AND state = '" + string(q.State) + "'" // a literal, so that SQLite uses a partial index
 	}
 	return "SELECT " + loggedDelivery + `, d.subscription_seq FROM (SELECT event_seq, subscription_seq FROM deliveries
-			WHERE ` + where + ` ORDER BY event_seq DESC, subscription_seq DESC LIMIT ?) p
+			WHERE ` + where + " ORDER BY event_seq " + order + ", subscription_seq " + order + ` LIMIT ?) p
 		JOIN deliveries d ON d.event_seq = p.event_seq AND d.subscription_seq = p.subscription_seq` + loggedJoins +
-		" ORDER BY p.event_seq DESC, p.subscription_seq DESC", append(args, q.Limit+1)
+		" ORDER BY p.event_seq " + order + ", p.subscription_seq " + order, append(args, q.Limit+1)
 }
 
 // Get reads a delivery of a subscription, with all attempts, by the number of its event.

@@ -14,12 +14,14 @@ func TestLogPlans(t *testing.T) {
 	path := testdb.EmptyFile(t)
 	for _, row := range []struct {
 		query Query
+		back  bool
 		want  string
 	}{
-		{Query{Subscription: "x", Limit: 10}, "deliveries_by_subscription (subscription_seq=? AND event_seq<?)"},
-		{Query{Subscription: "x", State: Dead, Limit: 10}, "deliveries_dead (subscription_seq=? AND event_seq<?)"},
+		{Query{Subscription: "x", Limit: 10}, false, "deliveries_by_subscription (subscription_seq=? AND event_seq<?)"},
+		{Query{Subscription: "x", Limit: 10}, true, "deliveries_by_subscription (subscription_seq=? AND event_seq>?)"},
+		{Query{Subscription: "x", State: Dead, Limit: 10}, false, "deliveries_dead (subscription_seq=? AND event_seq<?)"},
 	} {
-		query, args := row.query.statement(1, 2, 3)
+		query, args := row.query.statement(1, place{2, 3}, row.back)
 		testkit.CheckPlan(t, path, row.want, query, args...)
 	}
 }

@@ -24,6 +24,8 @@ type statusData struct {
 	Late    string // warning about late deliveries, or ""
 	Dead    bool   // there are dead letters
 	Backup  []ui.Fact
+	Backups ui.Table // known backups, newest first
+	Check   checkData
 	Failed  *failedBackup // later than the last backup; can be nil
 	Limits  []ui.Fact
 	Counts  ui.Table
@@ -35,8 +37,8 @@ type failedBackup struct{ At, Why string }
 // lateAfter is how long a delivery is due before the page warns.
 const lateAfter = 2 * time.Minute
 
-// ShowStatus returns the page about the service and its data file.
-func ShowStatus(r *page.Request) error {
+// Show returns the page about the service and its data file.
+func (c *Checks) Show(r *page.Request) error {
 	file, err := dashboard.ReadStatus(r.Context(), r.Store)
 	if err != nil {
 		return err
@@ -72,6 +74,12 @@ func ShowStatus(r *page.Request) error {
 	}
 	data.Late = lateDeliveries(r, file)
 	data.Backup, data.Failed = backupFacts(last)
+	if data.Backups, err = backupTable(r); err != nil {
+		return err
+	}
+	if data.Check = c.state(); data.Check.Form == nil {
+		r.Writer.Header().Set("Refresh", "3") // shows the progress, also without a script
+	}
 	data.Tiles = []ui.Tile{
 		{Label: "Data file", Value: ui.FormatBytes(file.Size)},
 		{Label: "Deliveries waiting", Value: ui.FormatNumber(file.Queued)},
@@ -112,6 +120,22 @@ func backupFacts(last backup.Attempts) ([]ui.Fact, *failedBackup) {
 	}
 	// users do not see the folders of the machine
 	return facts, &failedBackup{failed.At, strings.ReplaceAll(failed.Error, filepath.Dir(failed.Path)+string(filepath.Separator), "")}
+}
+
+// backupTable lists the known backups. It names no folder of the machine.
+func backupTable(r *page.Request) (ui.Table, error) {
+	table := ui.Table{Caption: "Known backups", Columns: []ui.Column{
+		{Label: "File", Kind: ui.Code}, {Label: "Created", Kind: ui.Time}, {Label: "Size", Kind: ui.Number}, {Label: "State", Kind: ui.Badge},
+	}}
+	list, err := backup.New(r.Store).List(r.Context())
+	for _, b := range list {
+		state := "verified"
+		if b.Missing {
+			state = "missing"
+		}
+		table.Rows = append(table.Rows, ui.Row{Cells: []any{filepath.Base(b.Path), b.At, ui.FormatBytes(b.Bytes), state}})
+	}
+	return table, err
 }
 
 // limitFacts returns the limits that do not depend on the plan.

@@ -69,7 +69,8 @@ func loadDeadLetters(r *page.Request) (*deadLettersData, error) {
 	if result.Next != "" {
 		data.Pager.Next = ui.WithQuery(path, "cursor", result.Next)
 	}
-	if cursor != "" {
+	if result.Previous != "" {
+		data.Pager.Previous = ui.WithQuery(path, "cursor", result.Previous)
 		data.Newest = path
 	}
 	return data, nil

@@ -65,7 +65,8 @@ func addDeliveries(r *page.Request, data *webhookData) error {
 	if result.Next != "" {
 		data.Pager.Next = ui.WithQuery(path, "state", state, "cursor", result.Next)
 	}
-	if parameters.Get("cursor") != "" {
+	if result.Previous != "" {
+		data.Pager.Previous = ui.WithQuery(path, "state", state, "cursor", result.Previous)
 		data.Newest = ui.WithQuery(path, "state", state)
 	}
 	return nil

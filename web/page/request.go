@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -53,6 +54,9 @@ func (r *Request) Actor() db.Actor { return r.Session.Actor() }
 
 // Org returns the organisation of the session.
 func (r *Request) Org() db.Org { return r.Session.Organisation.Org }
+
+// Logger returns the log of the service.
+func (r *Request) Logger() *slog.Logger { return r.server.Logger }
 
 // ClientAddress returns the address of the client behind trusted proxies.
 func (r *Request) ClientAddress() string { return r.server.ClientAddress(r.HTTP) }

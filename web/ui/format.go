@@ -137,6 +137,7 @@ var tones = map[string]string{
 	"crisis": "critical", "emergency": "high", "remediation": "medium", "optimization": "good", "excellence": "good",
 	"on_target": "good", "near_target": "medium", "off_target": "critical",
 	"refused": "high", "broken": "critical", "intact": "good", "included": "good",
+	"ok": "good", "verified": "good", "warning": "medium", "missing": "medium",
 }
 
 // Tone returns the colour of a value.

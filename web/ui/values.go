@@ -35,6 +35,8 @@ var valueLabels = map[string]string{
 	"compliance_posture": "Compliance posture", "obligation": "Obligation", "vendor_portfolio": "Vendor portfolio", "vendor": "Vendor",
 	"talent_readiness": "Talent readiness", "talent_gap": "Talent gap", "kpi": "KPI", "kpi_checkin": "KPI check-in", "incident": "Incident", "link": "Link",
 	"webhook_subscription": "Webhook", "evidence_pack": "Evidence pack", "api_key": "API key", "user": "User", "organisation": "Organisation", "import": "Import",
+	// results of checks
+	"ok": "OK", "warning": "Warning", "failed": "Failed", "verified": "Verified when created", "missing": "File not found",
 	// where risks and values come from
 	"user_added": "Added by hand", "manual": "Entered by hand", "api": "API", "integration": "Integration", "dpia": "Data protection impact assessment",
 	"dlp_alert": "Data loss prevention alert", "red_team": "Red team", "assessment_finding": "Assessment finding",
