@@ -236,6 +236,7 @@ func newPages(ctx context.Context, store *db.DB, people *auth.Service, document 
 		Service: page.Service{
 			BaseURL: o.baseURL, Version: programVersion().Version, Commit: programVersion().Commit,
 			AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20,
+			LiveReference: o.docsLive,
 		},
 		ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure,
 	}}

@@ -26,6 +26,7 @@ type serveOptions struct {
 	log            logFlags
 	printConfig    bool
 	demo           bool
+	docsLive       bool
 }
 
 // newServeOptions returns the defaults.
@@ -53,6 +54,7 @@ func (o *serveOptions) add(c *cobra.Command) {
 	o.backups.add(c)
 	o.log.add(c)
 	o.observability.add(c)
+	flags.BoolVar(&o.docsLive, "docs-live", false, "let people try the API reference at /docs on live data, with a key that they paste; the page keeps it in memory only")
 	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
 	flags.BoolVar(&o.printConfig, "print-config", false, "print the settings and where each came from, as YAML for --config, and do not serve")
 }

@@ -54,6 +54,8 @@ type options struct {
 	// perMinute is the number of requests that an address can make in a minute. 0 means
 	// 6000.
 	perMinute int
+	// liveReference allows live keys in the API reference.
+	liveReference bool
 	// responses limits the memory of responses. nil means the default.
 	responses *limit.Budget
 }
@@ -162,6 +164,7 @@ func (h *harness) serve(set options) {
 		Store: h.store, Auth: h.auth, Document: document, Logger: logger, Receivers: sender, Responses: set.responses,
 		Service: page.Service{
 			BaseURL: h.url, Version: "test", Commit: "0123abc", AnonymousPerMinute: cmp.Or(set.perMinute, 6000), KeepAnswers: 16 << 20,
+			LiveReference: set.liveReference,
 		},
 		ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure,
 	}}

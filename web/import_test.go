@@ -219,7 +219,7 @@ func TestEvidence(t *testing.T) {
 	r := c.upload("/evidence", policy, "title", "Review <b>", "regime_id", "gdpr")
 	at := r.header.Get("Location")
 	page := c.follow(r, at)
-	c.expect(page, 200, "The pack has been filed.", "Review &lt;b&gt;", "gdpr", "govsvc evidence verify", "editor", at+"/pack.zip")
+	c.expect(page, 200, "The pack has been filed.", "Review &lt;b&gt;", "General Data Protection Regulation", "govsvc evidence verify", "editor", at+"/pack.zip")
 	h.as(auth.Viewer).expect(h.as(auth.Viewer).get("/evidence"), 200, "Review &lt;b&gt;", at+"/pack.zip")
 	h.as(auth.Viewer).expect(h.as(auth.Viewer).upload("/evidence", nil, "title", "x"), 403)
 

@@ -59,7 +59,7 @@ func TestRoutes_CheckRoles(t *testing.T) {
 			case route.Needs != "" && role == "":
 				expectRedirect(t, about, r, "/signin")
 			case route.Needs != "" && route.Needs != page.SignedIn && !role.May(route.Needs):
-				if r.status != 403 || !strings.Contains(r.body, "Your role does not include this") {
+				if r.status != 403 || !strings.Contains(r.body, "This page requires the ") {
 					t.Errorf("%s: %d, want 403:\n%.1000s", about, r.status, r.body)
 				}
 				if now := h.refusals(); now != before+1 {

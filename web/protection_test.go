@@ -138,7 +138,7 @@ func TestRefusal_AuditFails(t *testing.T) {
 	h := newHarness(t)
 	h.execSQL("CREATE TRIGGER audit_full BEFORE INSERT ON audit_events BEGIN SELECT raise(ABORT, 'no room'); END")
 	r := h.as(auth.Viewer).get("/users")
-	h.anonymous().expect(r, 403, "Your role does not include this", "!no room")
+	h.anonymous().expect(r, 403, "This page requires the ", "!no room")
 	if log := h.log.String(); !strings.Contains(log, "level=ERROR") || !strings.Contains(log, r.header.Get("X-Request-Id")) || !strings.Contains(log, "GET /users") {
 		t.Errorf("the log does not report the missing event:\n%s", log)
 	}

@@ -140,7 +140,7 @@ func TestRecordForm_Adds(t *testing.T) {
 			r := c.post(test.base, test.good...)
 			at := h.pathOf(test.base, test.object, test.words)
 			c.expect(c.follow(r, at), 200, append(test.page, "has been added.")...)
-			h.as(auth.Viewer).expect(h.as(auth.Viewer).post(test.base, test.good...), 403, "Your role does not include this")
+			h.as(auth.Viewer).expect(h.as(auth.Viewer).post(test.base, test.good...), 403, "This page requires the ")
 			if test.object != "risk" && test.object != "incident" && test.object != "signal" {
 				again := c.post(test.base, test.good...)
 				c.expect(again, 422, "already has this value.")

@@ -105,9 +105,9 @@ func TestRecord_History(t *testing.T) {
 	}
 	c.expect(h.callAPI("POST", "/risks", key, `{"title":"Through the API","description":"A model drifts away from its data.","severity":"HIGH","likelihood":"LIKELY"}`), 201)
 	r := c.get(h.pathOf("/risks", "risk", "Through the API"))
-	c.expect(r, 200, "<b>Created</b>", "by Key reporting (API)", "<ins>High</ins>")
+	c.expect(r, 200, "<b>Created</b>", "by the key reporting (API)", "<ins>High</ins>")
 
-	c.expect(c.get(h.pathOf("/risks", "risk", "RISK-0040")), 200, "by Command line", "<ins>2,400,000</ins>", "imported from demo.ndjson")
+	c.expect(c.get(h.pathOf("/risks", "risk", "RISK-0040")), 200, "by the command line", "<ins>2,400,000</ins>", "imported from demo.ndjson")
 
 	signal := h.find("signal", "")
 	h.importRecords(`{"object":"signal","signal_type":"` + text(signal["signal_type"]) + `","numeric_value":3,"rag":"RED","as_of":"2026-12-01T00:00:00Z","source_version":"1","module_id":"m"}`)

@@ -35,7 +35,7 @@ var pagesOf = map[auth.Permission][]string{
 	},
 	auth.ReadOversight: {
 		"/keys", "/keys/{id}", "/webhooks", "/webhooks/deadletters", "/webhooks/{id}", "/webhooks/{id}/deliveries/{number}",
-		"/audit", "/audit/verify", "POST /audit/verify", "/settings", "/users", "/users/{id}", "/status",
+		"/audit", "/audit.csv", "/audit.ndjson", "/audit/verify", "POST /audit/verify", "POST /status/check", "/settings", "/users", "/users/{id}", "/status",
 	},
 	auth.Administer: {
 		"/keys/new", "POST /keys/new", "/keys/made", "POST /keys/{id}/rotate", "POST /keys/{id}/revoke", "POST /docs/key",
@@ -232,7 +232,7 @@ func TestUsers_OtherOrganisation(t *testing.T) {
 	grace := h.anonymous()
 	grace.follow(grace.post("/signin", "name", "grace", "password", password), "/")
 	grace.expect(grace.get("/audit"), 200)
-	grace.expect(grace.get("/risks/new"), 403, "Only admins and editors can do this. Your role is auditor.")
+	grace.expect(grace.get("/risks/new"), 403, "This page requires the admin or editor role", "Auditors have read-only access, also to the administration.")
 	boss.follow(boss.post(at+"/remove"), "/users")
 	grace.expect(grace.get("/audit"), 403, "You are no longer a member of this organisation")
 	grace.follow(grace.post("/organisation", "name", "subsidiary"), "/")

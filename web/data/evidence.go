@@ -1,11 +1,14 @@
 package data
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/resource"
+	"govsvc/server/api"
 	"govsvc/server/evidence"
 	"govsvc/web/page"
 	"govsvc/web/records"
@@ -38,7 +41,7 @@ func ListPacks(r *page.Request) error {
 	}
 	data := evidenceData{Table: ui.Table{
 		Caption: "Evidence packs",
-		Columns: []ui.Column{{Label: "Title"}, {Label: "Regime", Kind: ui.Code}, {Label: "Items", Kind: ui.Number}, {Label: "Size", Kind: ui.Number}, {Label: "Filed", Kind: ui.Time}, {Label: "Filed by"}},
+		Columns: []ui.Column{{Label: "Title"}, {Label: "Regime"}, {Label: "Items", Kind: ui.Number}, {Label: "Size", Kind: ui.Number}, {Label: "Filed", Kind: ui.Time}, {Label: "Filed by"}},
 		Empty: ui.Empty{
 			Title:  "No evidence packs yet",
 			Advice: "A pack is one file with the state of compliance at one time: posture, obligations, risks, incidents, KPIs and attachments. It can be verified anywhere, years later.",
@@ -52,10 +55,14 @@ func ListPacks(r *page.Request) error {
 	if err != nil {
 		return err
 	}
+	regimes, err := regimeNames(r)
+	if err != nil {
+		return err
+	}
 	for _, pack := range packs {
 		data.Table.Rows = append(data.Table.Rows, ui.Row{
 			Href:    ui.Path("evidence", pack.ID),
-			Cells:   []any{pack.Title, pack.RegimeID, pack.ItemCount, ui.FormatBytes(pack.Size), pack.FiledAt, names[pack.FiledBy]},
+			Cells:   []any{pack.Title, regimeOf(pack, regimes), pack.ItemCount, ui.FormatBytes(pack.Size), pack.FiledAt, names[pack.FiledBy]},
 			Actions: []ui.Action{{Label: "Download", Path: packPath(pack), About: pack.Title}},
 		})
 	}
@@ -87,15 +94,15 @@ func ShowPack(r *page.Request) error {
 	if err != nil {
 		return err
 	}
-	regime := "All regimes"
-	if pack.RegimeID != nil {
-		regime = *pack.RegimeID
+	regimes, err := regimeNames(r)
+	if err != nil {
+		return err
 	}
 	return r.Render("evidence-pack", pack.Title, packData{
 		Pack: pack, Crumbs: []ui.Link{{Label: "Evidence", Path: "/evidence"}},
 		Actions: []ui.Action{{Label: "Download", Path: packPath(pack), Primary: true}},
 		Facts: []ui.Fact{
-			{Label: "Regime", Value: regime},
+			{Label: "Regime", Value: regimeOf(pack, regimes)},
 			{Label: "Items", Kind: ui.Number, Value: pack.ItemCount},
 			{Label: "Size", Value: ui.FormatBytes(pack.Size)},
 			{Label: "Filed", Kind: ui.Time, Value: pack.FiledAt},
@@ -104,6 +111,24 @@ func ShowPack(r *page.Request) error {
 		},
 		Verify: "govsvc evidence verify " + packName(pack) + " --sha256 " + pack.ManifestSHA256,
 	})
+}
+
+// regimeNames returns the names of the regimes of the obligations, by id.
+func regimeNames(r *page.Request) (map[string]string, error) {
+	choices, _, err := api.FilterChoices(r.Context(), r.Caller, resource.Obligation.Type, api.Filter{Column: "regime_id"})
+	names := map[string]string{}
+	for _, choice := range choices {
+		names[choice.Value] = choice.Name
+	}
+	return names, err
+}
+
+// regimeOf returns the name of the regime of a pack.
+func regimeOf(pack db.EvidencePack, names map[string]string) string {
+	if pack.RegimeID == nil {
+		return "All regimes"
+	}
+	return cmp.Or(names[*pack.RegimeID], *pack.RegimeID)
 }
 
 // packName returns the file name of a pack.
@@ -135,8 +160,12 @@ func packForm(r *page.Request) (*ui.Form, error) {
 	}}
 	if len(regimes) > 0 {
 		regime := &ui.Field{Name: "regime_id", Label: "Regime", Type: "select", Hint: "Choose none for the obligations of all regimes."}
+		names, err := regimeNames(r)
+		if err != nil {
+			return nil, err
+		}
 		for _, id := range regimes {
-			regime.Options = append(regime.Options, ui.Option{Value: id, Label: id})
+			regime.Options = append(regime.Options, ui.Option{Value: id, Label: cmp.Or(names[id], id)})
 		}
 		form.Fields = append(form.Fields, regime)
 	}

@@ -266,7 +266,8 @@ func newImportReport(name string, report transfer.Report, refused *transfer.Refu
 			Columns: []ui.Column{{Label: "Line"}, {Label: "Type"}, {Label: "Column", Kind: ui.Code}, {Label: "Reason", Kind: ui.Long}},
 		}
 		for _, fault := range listed {
-			reason := ui.Sentence(strings.TrimPrefix(fault.Reason, fault.Member+" "))
+			// in the table, an empty cell is null
+			reason := ui.Sentence(strings.ReplaceAll(strings.TrimPrefix(fault.Reason, fault.Member+" "), " or null", ", or empty"))
 			view.Table.Rows = append(view.Table.Rows, ui.Row{Cells: []any{fault.Line, ui.Humanize(fault.Type), fault.Member, reason}})
 		}
 		return view

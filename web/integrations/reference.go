@@ -34,6 +34,7 @@ type referenceData struct {
 	Document  string // path of the OpenAPI document
 	Key       string // new test key, or ""
 	MayCreate bool
+	Live      bool // live keys can be used
 }
 
 // ShowReference returns the reference of the API. Its operations can be tried on the
@@ -41,7 +42,7 @@ type referenceData struct {
 func ShowReference(r *page.Request) error {
 	key, _ := r.TakeOnce().(referenceKey)
 	return r.Render("docs", "API reference", referenceData{
-		Document: apiPath + "/openapi.json", Key: string(key), MayCreate: r.May(auth.Administer),
+		Document: apiPath + "/openapi.json", Key: string(key), MayCreate: r.May(auth.Administer), Live: r.Service.LiveReference,
 	})
 }
 

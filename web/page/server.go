@@ -59,6 +59,9 @@ type Service struct {
 	AnonymousPerMinute int
 	// KeepAnswers is the size of the API's response cache in bytes.
 	KeepAnswers int64
+	// LiveReference lets people try operations on live data in the API reference, with a
+	// key that they paste.
+	LiveReference bool
 }
 
 // Server answers the requests of the dashboard.

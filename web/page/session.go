@@ -9,6 +9,7 @@ import (
 	"govsvc/db/audit"
 	"govsvc/db/auth"
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // authenticate reads the session of the request's cookie, if it has one.
@@ -62,20 +63,31 @@ func (s *Server) forbid(r *Request, role auth.Role) error {
 		})
 	}
 	return s.logRefusal(r, "role", &Problem{
-		http.StatusForbidden, "Your role does not include this",
-		"Only " + rolesWith(r.route.Needs) + " can do this. Your role is " + string(role) + ". An admin can change it under Users.",
+		http.StatusForbidden, "This page requires the " + rolesWith(r.route.Needs) + " role",
+		ui.Capitalize(string(role)) + "s have " + access(role) + ". An admin can change your role under Users.",
 	})
 }
 
-// rolesWith lists the roles with a permission: "admins and editors".
+// access describes what a role allows.
+func access(role auth.Role) string {
+	switch {
+	case role.May(auth.WriteRecords):
+		return "access to records"
+	case role.May(auth.ReadOversight):
+		return "read-only access, also to the administration"
+	}
+	return "read-only access to records"
+}
+
+// rolesWith lists the roles with a permission: "admin or editor".
 func rolesWith(p auth.Permission) string {
 	var names []string
 	for _, role := range auth.Roles() {
 		if role.May(p) {
-			names = append(names, string(role)+"s")
+			names = append(names, string(role))
 		}
 	}
-	return strings.Join(names, " and ")
+	return strings.Join(names, " or ")
 }
 
 // logRefusal records a refusal in the audit log and returns it. Refusals without

@@ -92,6 +92,17 @@ func Humanize(value any) string {
 	return Capitalize(strings.Join(parts, " "))
 }
 
+// ByActor returns the name of an actor within a sentence: "the command line".
+func ByActor(name string) string {
+	if name == "Command line" {
+		return "the command line"
+	}
+	if key, ok := strings.CutPrefix(name, "Key "); ok {
+		return "the key " + key
+	}
+	return name
+}
+
 // Capitalize returns a text with a capital first letter.
 func Capitalize(s string) string {
 	first, n := utf8.DecodeRuneInString(s)

@@ -10,6 +10,7 @@ import (
 func Functions() template.FuncMap {
 	return template.FuncMap{
 		"humanize":    Humanize,
+		"byActor":     ByActor,
 		"tone":        Tone,
 		"number":      FormatNumber,
 		"percent":     FormatPercent,
