@@ -1,12 +1,14 @@
 package web_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 )
 
 const reason = "The supplier has been changed and the data is deleted."
@@ -302,6 +304,23 @@ func TestRecordForm_AddRow(t *testing.T) {
 	c.expect(form, 200, "Foundation", `id="f-phases.2.phase"`, "!f-phases.3.phase", "<details")
 	c.expect(c.post(at, append(hiddenFields(form.body), "add-row", "phases")...), 200, "Foundation", `id="f-phases.3.phase"`)
 	c.expect(c.post(at, append(hiddenFields(form.body), "add-row", "generated_at")...), 303) // not a list: nothing was changed
+}
+
+// TestRecordForm_Hints checks that labels and hints name no members.
+func TestRecordForm_Hints(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	words := regexp.MustCompile(`<(?:label|legend|p class="hint")[^>]*>[^<]*[a-z]_[a-z][^<]*<`)
+	for _, res := range resource.Pages() {
+		for _, path := range []string{res.Page.Base + "/new", h.pathOf(res.Page.Base, res.Type, "") + "/edit"} {
+			form := c.get(path)
+			c.expect(form, 200)
+			for _, found := range words.FindAllString(form.body, -1) {
+				t.Errorf("%s: %s", path, found)
+			}
+		}
+	}
 }
 
 // TestRecordForm_Labels checks that messages speak of labels, not of members.

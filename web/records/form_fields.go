@@ -38,11 +38,13 @@ func recordForm(res *resource.Resource, fields []openapi.Field, current api.Reco
 var hints = map[string]string{
 	"risk.severity_change_reason": "Required if you lower or clear a severity or the likelihood, or close, accept or mitigate a critical risk. " +
 		"At least 20 characters. It is kept as evidence, with the values before and after.",
+	"risk.source":                    "How the risk entered the register.",
 	"milestone.roadmap_version":      "Leave it empty for the latest version.",
 	"incident.notification_deadline": "In UTC. If a notification is required, leave it empty for 72 hours after the declaration.",
 	"incident.incident_key":          "The reference of this incident in other systems. An import finds the incident by it.",
 	"kpi.current_value":              "Check-ins set it. A value that is older than the latest check-in is not saved.",
 	"kpi.current_as_of":              "In UTC. Check-ins set it.",
+	"kpi.code":                       "It is unique within the organisation. Imports find the KPI by it.",
 	"kpi.unit":                       "For example %, USD, days, ratio or count.",
 	"kpi.objective_id":               "The UUID of the objective that the KPI belongs to.",
 }
