@@ -66,7 +66,7 @@ func newBrowsing(ctx context.Context, store *db.DB, org db.Organisation, object 
 	}
 	for _, name := range slices.Sorted(maps.Keys(q.Texts)) {
 		if _, isExact := filters[name]; !isExact {
-			b.add(filterColumn(r, name)+` LIKE ? ESCAPE '\'`, pattern(q.Texts[name]))
+			b.contains(filterColumn(r, name), q.Texts[name])
 		}
 	}
 	if err := b.due(q.Due); err != nil {
@@ -90,6 +90,16 @@ func archivedCondition(r *resource.Resource, only bool) string {
 		return " AND id IN (SELECT record_id FROM " + archived + ")"
 	}
 	return " AND (NOT EXISTS (SELECT 1 FROM " + archived + ") OR NOT EXISTS (SELECT 1 FROM " + archived + " AND record_id = " + r.Table + ".id))"
+}
+
+// contains adds the condition that a column contains a text. The index of the search
+// finds the candidates if it has the column, by the first words of the text.
+func (b *browsing) contains(column, text string) {
+	const most = 8
+	b.add(column+` LIKE ? ESCAPE '\'`, pattern(text))
+	if words := strings.Fields(text); slices.Contains(b.Searched, column) {
+		b.words = append(slices.Clip(b.words), words[:min(len(words), most)]...)
+	}
 }
 
 // isLight reports whether an index serves the query, so that its time does not grow
