@@ -44,6 +44,4 @@ type Link struct {
 type Tile struct {
 	Label, Path string
 	Value       string
-	Note        string
-	Urgent      bool // the note reports something overdue
 }
