@@ -1,6 +1,10 @@
 package records
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"govsvc/server/api"
 	"govsvc/web/ui"
 )
@@ -28,6 +32,18 @@ func ValueText(member string, value any) string {
 		return "Long text, " + ui.Text(long["length"]) + " bytes, SHA-256 " + ui.Text(long["sha256"])
 	}
 	text := ui.Text(value)
+	switch nested := value.(type) {
+	case map[string]any:
+		text = nestedText(member, nested)
+	case []any:
+		if slices.ContainsFunc(nested, isObject) {
+			rows := make([]string, len(nested))
+			for i, row := range nested {
+				rows[i] = ValueText(member, row)
+			}
+			text = strings.Join(rows, "; ")
+		}
+	}
 	if _, _, ok := ui.ParseTime(text); ok {
 		return ui.FormatTime(text)
 	}
@@ -43,4 +59,22 @@ func ValueText(member string, value any) string {
 		text = ui.CodeLabel(text)
 	}
 	return ui.Truncate(text, MaxValueLength)
+}
+
+func isObject(value any) bool {
+	_, is := value.(map[string]any)
+	return is
+}
+
+// nestedText formats an object, such as the shares of frameworks.
+func nestedText(member string, value map[string]any) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		if shares[member] {
+			parts = append(parts, ui.Capitalize(name)+": "+ValueText(member, value[name]))
+		} else {
+			parts = append(parts, Label(name)+": "+ValueText(name, value[name]))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
