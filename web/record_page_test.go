@@ -3,6 +3,7 @@ package web_test
 import (
 	"html"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +67,9 @@ func TestRecord_FoldsIDs(t *testing.T) {
 	r := c.get("/kpis/" + text(kpi["id"]))
 	c.expect(r, 200)
 	expectOrder(t, r.body, "Details", "<dt>Status", `<summary>ID and times</summary>`, text(kpi["id"]), text(kpi["objective_id"]), "</details>", "Links", "Attachments", "Comments", "History")
+	if n := strings.Count(r.body, text(kpi["objective_id"])); n != 1 {
+		t.Errorf("got the id of the objective %d times, want it folded away only", n)
+	}
 }
 
 // TestRecord_Ratings shows the untreated baseline, the inherent and the residual severity of

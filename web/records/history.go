@@ -185,11 +185,12 @@ func actionText(event api.AuditEvent) string {
 }
 
 // fieldChanges returns the changed members of an event, and the reason. Events about links
-// and the archive have none that their action does not say.
+// and the archive have none that their action does not say. People do not read ids.
 func fieldChanges(event api.AuditEvent, fields []openapi.Field) []FieldChange {
 	var list []FieldChange
 	for _, c := range event.Changes {
-		if event.ResourceType == resource.Link.Type || c.Field == "archived" || c.From == nil && c.To == nil {
+		if event.ResourceType == resource.Link.Type || c.Field == "archived" || c.From == nil && c.To == nil ||
+			uuid.MatchString(ui.Text(c.From)) || uuid.MatchString(ui.Text(c.To)) {
 			continue
 		}
 		if _, day, ok := ui.ParseTime(c.Field); ok && day { // see checkinsOf
