@@ -100,7 +100,7 @@ func TestWrite_Audit(t *testing.T) {
 		{
 			write{path: "/incidents", body: `{"title":"T","notification_required":true}`, status: 201},
 			"incident",
-			`{"incident_type":{"from":null,"to":"other"},"notification_deadline":{"from":null,"to":"2026-10-04T12:00:00.000Z"},
+			`{"incident_key":{"from":null,"to":"INC-0001"},"incident_type":{"from":null,"to":"other"},"notification_deadline":{"from":null,"to":"2026-10-04T12:00:00.000Z"},
 			"notification_required":{"from":null,"to":true},"severity":{"from":null,"to":"medium"},"status":{"from":null,"to":"open"},"title":{"from":null,"to":"T"}}`,
 		},
 		{
