@@ -48,7 +48,8 @@ func assessmentStateOf(all []api.Assessment) *assessmentState {
 	}}
 	for _, a := range all {
 		if a.OverallScore != nil {
-			points = append(points, ui.Point{Label: ui.FormatDay(a.CompletedAt), Value: *a.OverallScore})
+			at, _, _ := ui.ParseTime(a.CompletedAt)
+			points = append(points, ui.Point{Label: ui.FormatDay(a.CompletedAt), Value: *a.OverallScore, At: at})
 		}
 		table.Rows = slices.Insert(table.Rows, 0, ui.Row{
 			Href: records.Path("assessment", a.ID), Cells: []any{ui.FormatDay(a.CompletedAt), a.Verdict, a.OverallScore, a.AdjustedScore},
