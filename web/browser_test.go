@@ -210,7 +210,7 @@ func TestBrowserPages(t *testing.T) {
 				picture := name + "-" + cmp.Or(strings.ReplaceAll(path[1:], "/", "-"), "overview")
 				b.checkPage(picture)
 				b.checkLayout(picture)
-				record := evaluate[string](b, `document.querySelector("main tbody th a")?.getAttribute("href") ?? ""`)
+				record := evaluate[string](b, `(document.querySelector("main > .scroll tbody th a") ?? document.querySelector("main tbody th a"))?.getAttribute("href") ?? ""`)
 				if record == "" && name == "demo" && isRecordList(path) {
 					t.Errorf("%s links to no record", path)
 				}

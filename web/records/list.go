@@ -24,6 +24,7 @@ type recordsData struct {
 	Actions []ui.Action
 	Tabs    []ui.Link
 	Current *currentVersion
+	Summary *listSummary
 	Views   *viewBar // nil without a list
 	Columns *ui.Form
 	CSV     downloads
@@ -77,6 +78,11 @@ func (p *Pages) show(r *page.Request, status int, parameters url.Values, refused
 	}
 	if p.Addable && r.May(auth.WriteRecords) {
 		data.Actions = []ui.Action{{Label: "Add " + ui.WithArticle(p.Singular), Path: p.Page.Base + "/new", Primary: true}}
+	}
+	if !data.Filters.Active && view.Cursor == "" && view.Sort == "" && view.address == "" {
+		if data.Summary, err = summarize(r, p.Resource); err != nil {
+			return err
+		}
 	}
 	data.Columns, data.CSV = p.columnsForm(view), p.downloads(view)
 	data.Views = p.viewBar(view, settings.Views, refused.view)

@@ -260,6 +260,8 @@ func addRelated(r *page.Request, res *resource.Resource, record api.Record, data
 		return addTimeline(r, record, data)
 	case resource.KPI:
 		return addCheckins(r, record, data)
+	case resource.Signal:
+		return addSignalHistory(r, record, data)
 	}
 	return nil
 }
