@@ -56,6 +56,7 @@ var allowedImports = map[string][]string{
 	"db/dashboard":    {"db", "db/audit", "db/delivery", "db/resource", "db/search", "db/sqlite"},
 	"db/delivery":     {"db", "db/audit"},
 	"db/fair":         {},
+	"db/report":       {"db", "db/audit"},
 	"db/resource":     {},
 	"db/search":       {"db/resource", "db/sqlite"},
 	"db/sqlite":       {},
@@ -78,6 +79,7 @@ var allowedImports = map[string][]string{
 	"web/overview":    {"db/auth", "db/resource", "server/api", "server/openapi", "web/page", "web/records", "web/ui"},
 	"web/page":        {"db", "db/audit", "db/auth", "server/api", "server/limit", "server/openapi", "server/transfer", "web/ui"},
 	"web/records":     {"db", "db/annotation", "db/auth", "db/dashboard", "db/resource", "server/api", "server/openapi", "server/transfer", "web/page", "web/ui"},
+	"web/report":      {"db/auth", "db/dashboard", "db/report", "db/resource", "server/api", "web/page", "web/records", "web/ui"},
 	"web/ui":          {},
 
 	"web/integrations": {"db", "db/auth", "db/delivery", "server/api", "server/openapi", "server/webhook", "web/page", "web/ui"},
@@ -92,10 +94,10 @@ var allowedImports = map[string][]string{
 }
 
 // noHTTP are the packages that work for every caller: HTTP, MCP, pages, commands.
-var noHTTP = []string{"db", "db/annotation", "db/auth", "db/backup", "db/check", "db/dashboard", "db/delivery", "db/resource", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
+var noHTTP = []string{"db", "db/annotation", "db/auth", "db/backup", "db/check", "db/dashboard", "db/delivery", "db/report", "db/resource", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
 
 // store are the packages with SQL and its drivers.
-var store = []string{"db", "db/annotation", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/search", "db/sqlite", "migrations"}
+var store = []string{"db", "db/annotation", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/report", "db/search", "db/sqlite", "migrations"}
 
 // restrictedImports are packages of other modules, and the packages below them, that some
 // packages must not import (out) or that only some may import (in). Tests may import them.

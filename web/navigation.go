@@ -9,7 +9,7 @@ import (
 // navigation lists the links of the navigation. A user sees the links to the routes
 // that the role permits.
 var navigation = []page.NavGroup{
-	{Links: []ui.Link{{Label: "Overview", Path: "/"}}},
+	{Links: []ui.Link{{Label: "Overview", Path: "/"}, {Label: "Report", Path: "/report"}}},
 	{Heading: "Records", Links: records.Navigation()},
 	{Heading: "Data", Links: []ui.Link{
 		{Label: "Evidence", Path: "/evidence"},

@@ -17,7 +17,7 @@ import (
 // both methods. All other pages of signed-in users are open to every role.
 var pagesOf = map[auth.Permission][]string{
 	auth.WriteRecords: {
-		"/evidence/new", "POST /evidence", "/import", "POST /import", "/import/{ticket}", "POST /import/{ticket}", "/import/templates/{file}",
+		"POST /report", "/evidence/new", "POST /evidence", "/import", "POST /import", "/import/{ticket}", "POST /import/{ticket}", "/import/templates/{file}",
 		"/incidents/{id}/notification", "POST /incidents/{id}/notification", "/incidents/{id}/note", "POST /incidents/{id}/note", "/kpis/{id}/checkins/new", "POST /kpis/{id}/checkins",
 		"/assessments/new", "POST /assessments", "/assessments/{id}/edit", "POST /assessments/{id}", "/signals/new", "POST /signals", "/signals/{id}/edit", "POST /signals/{id}",
 		"/roadmap/milestones/new", "POST /roadmap/milestones", "/roadmap/milestones/{id}/edit", "POST /roadmap/milestones/{id}",

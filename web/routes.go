@@ -12,6 +12,7 @@ import (
 	"govsvc/web/overview"
 	"govsvc/web/page"
 	"govsvc/web/records"
+	"govsvc/web/report"
 )
 
 // routes returns the list of all pages and actions, with the permission that each
@@ -25,7 +26,7 @@ func (s *Site) routes(config Config) []page.Route {
 		},
 		searchRoutes(records.NewSearch(config.Document, searchedActions)),
 		signInRoutes(signIn), accountRoutes(), userRoutes(),
-		recordRoutes(records.All(config.Document)), importRoutes(s.imports), evidenceRoutes(),
+		recordRoutes(records.All(config.Document)), reportRoutes(), importRoutes(s.imports), evidenceRoutes(),
 		keyRoutes(), webhookRoutes(), referenceRoutes(),
 		auditRoutes(s.verification), settingsRoutes(), statusRoutes(s.checks),
 	)
@@ -144,6 +145,13 @@ func annotationRoutes(p *records.Pages) []page.Route {
 		{Pattern: "POST " + at + "/attachments/{file}/remove", Needs: auth.WriteRecords, Handle: a.RemoveAttachment},
 		{Pattern: "POST " + at + "/archive", Needs: auth.WriteRecords, Handle: a.Archive},
 		{Pattern: "POST " + at + "/restore", Needs: auth.WriteRecords, Handle: a.Restore},
+	}
+}
+
+func reportRoutes() []page.Route {
+	return []page.Route{
+		{Pattern: "GET /report", Needs: auth.ReadRecords, Handle: report.Show},
+		{Pattern: "POST /report", Needs: auth.WriteRecords, Handle: report.Save},
 	}
 }
 

@@ -29,6 +29,12 @@ for (const button of navigator.clipboard ? document.querySelectorAll("[data-copy
   });
 }
 
+// Print buttons.
+for (const button of document.querySelectorAll("[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => print());
+}
+
 // A form is sent once.
 for (const form of document.querySelectorAll("form[method=post]")) {
   form.addEventListener("submit", (event) => {
