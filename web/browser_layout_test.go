@@ -96,7 +96,8 @@ func (b *browser) checkWeight(path string) {
 	if sum > maxWeight {
 		b.t.Errorf("%s weighs %.0f bytes, want at most %d: %v", path, sum, maxWeight, sizes)
 	}
-	paint := evaluate[float64](b, `performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0`)
+	paint := evaluate[float64](b, `new Promise((done) => requestAnimationFrame(() => setTimeout(() =>
+		done(performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0), 50)))`)
 	paints.Lock()
 	defer paints.Unlock()
 	paints.pages++
