@@ -437,7 +437,7 @@ func TestCheckins(t *testing.T) {
 	h := newHarness(t)
 	c := h.as(auth.Editor)
 	at := h.pathOf("/kpis", "kpi", "KR-INV-01")
-	c.expect(c.get(at), 200, `<svg class="plot"`, "Target 98", "Attainment", "42 systems known", "AI-REG-2025-11", at+"/checkins/new")
+	c.expect(c.get(at), 200, `<svg class="plot"`, "Target 98", "Baseline 52", "Attainment", "42 systems known", "AI-REG-2025-11", at+"/checkins/new")
 	h.as(auth.Viewer).expect(h.as(auth.Viewer).get(at), 200, "!"+at+"/checkins/new")
 	form := c.get(at + "/checkins/new")
 	c.expect(form, 200, "Unit: %. Target: 98\u00a0%.", `value="manual"`, "!key_result")

@@ -26,7 +26,8 @@ func addCheckins(r *page.Request, record api.Record, data *recordData) error {
 	var points []ui.Point
 	for i, c := range checkins {
 		value, _ := ui.Float(c["value"])
-		points = append(points, ui.Point{Label: ui.FormatTime(c["period_start"]), Value: value})
+		at, _, _ := ui.ParseTime(c["period_start"])
+		points = append(points, ui.Point{Label: ui.FormatTime(c["period_start"]), Value: value, At: at})
 		latest := checkins[len(checkins)-1-i]
 		row := ui.Row{Cells: []any{
 			latest["period_start"], latest["value"], latest["source"], latest["evidence_ref"], latest["note"], latest["created_at"],
@@ -42,11 +43,7 @@ func addCheckins(r *page.Request, record api.Record, data *recordData) error {
 	if len(points) == 0 {
 		table.Empty = ui.Empty{Title: "No check-ins yet", Advice: "A check-in is the value of one period. The chart starts with the first one."}
 	}
-	var target *float64
-	if value, ok := ui.Float(record["target_value"]); ok {
-		target = &value
-	}
-	data.Chart = ui.NewLineChart("course", ui.Text(record["metric_name"])+", "+unit, "Period from", "Value, "+unit, points, target)
+	data.Chart = kpiChart(record, points)
 	if data.Chart != nil {
 		data.Chart.Table = ui.Table{} // the table of check-ins has the same values
 	}
@@ -55,6 +52,22 @@ func addCheckins(r *page.Request, record api.Record, data *recordData) error {
 	}
 	data.Tables = append(data.Tables, table)
 	return nil
+}
+
+// kpiChart draws the values of a KPI, with its target and its baseline.
+func kpiChart(record api.Record, points []ui.Point) *ui.LineChart {
+	unit := ui.Text(record["unit"])
+	spec := ui.LineSpec{
+		ID: "course", Title: ui.Text(record["metric_name"]) + ", " + unit, XLabel: "Period from", YLabel: "Value, " + unit,
+		Series: []ui.Series{{Points: points}},
+	}
+	for _, line := range []struct{ kind, member string }{{ui.Target, "target_value"}, {ui.Baseline, "baseline_value"}} {
+		if value, ok := ui.Float(record[line.member]); ok {
+			label := Label(line.member) + " " + ui.FormatUnit(record[line.member], unit)
+			spec.References = append(spec.References, ui.Reference{Kind: line.kind, Label: label, Value: value})
+		}
+	}
+	return ui.DrawLines(spec)
 }
 
 // checkinForm returns the form for a check-in of a KPI, with the values of checkin unless it
