@@ -105,6 +105,7 @@ func TestAudit_ExplainsEvents(t *testing.T) {
 	c.expect(r, 200, "unknown</span>", "Refused", `value="system">Command line</option>`, "!No event")
 	expectEscaped(t, "/audit", r)
 	expectEscaped(t, "/audit", c.get("/audit?"+strings.NewReplacer("{", "%7B", "}", "%7D", "<", "%3C", ">", "%3E", `"`, "%22", " ", "+").Replace("actor="+hostile+"&action="+hostile+"&resource_type="+hostile+"&resource_id="+hostile)))
+	c.expect(c.get("/audit?resource_type=link"), 200, ">Link created</a>", "RISK-0040 – INC-2026-008")
 	c.expect(c.get("/audit?actor=gone"), 200, `<option value="gone" selected>gone</option>`)
 }
 

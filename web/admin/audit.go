@@ -148,11 +148,11 @@ func auditFilters(r *page.Request, search api.AuditSearch) (ui.Filters, error) {
 		return ui.Filters{}, err
 	}
 	const idLength = 200
-	bar := ui.Filters{Action: auditPath, Search: &ui.Field{Name: "q", Label: "Search by action, actor or record", Value: search.Text}, Fields: []*ui.Field{
+	bar := ui.Filters{Action: auditPath, Search: &ui.Field{Name: "q", Label: "Search", Value: search.Text}, Fields: []*ui.Field{
 		{Name: "since", Label: "From day, UTC", Type: "date", Value: ui.DateInput(r.Query("since"))},
 		{Name: "until", Label: "To day, UTC", Type: "date", Value: ui.DateInput(r.Query("until"))},
 		{Name: "actor", Label: "Actor", Value: search.Actor, Options: actors},
-		{Name: "action", Label: "Action (e.g. risk updated)", Type: "text", Value: search.Action, MaxLength: idLength},
+		{Name: "action", Label: "Action (e.g. risk.*)", Type: "text", Value: search.Action, MaxLength: idLength},
 		{Name: "resource_type", Label: "Record type", Value: search.ResourceType, Options: recordTypes(search.ResourceType)},
 		{Name: "resource_id", Label: "Record ID", Type: "text", Value: search.ResourceID, MaxLength: idLength},
 	}}

@@ -1,6 +1,8 @@
 package records
 
 import (
+	"cmp"
+
 	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/web/page"
@@ -29,7 +31,28 @@ func SubjectNames(r *page.Request, events []api.AuditEvent) (map[api.Subject]str
 		}
 		names[subject] = ui.Truncate(name, MaxValueLength)
 	}
+	for _, event := range events {
+		if name := linkName(event); name != "" {
+			names[SubjectOf(event)] = name
+		}
+	}
 	return names, nil
+}
+
+// linkName names the two records of a link that an event added or removed: "RISK-0040 –
+// INC-2026-008". It returns "" for other events.
+func linkName(event api.AuditEvent) string {
+	if event.ResourceType != resource.Link.Type {
+		return ""
+	}
+	keys := map[string]string{}
+	for _, change := range event.Changes {
+		keys[change.Field] = cmp.Or(ui.Text(change.To), ui.Text(change.From))
+	}
+	if keys["record_key"] == "" || keys["other_key"] == "" {
+		return ""
+	}
+	return keys["record_key"] + " – " + keys["other_key"]
 }
 
 // SubjectOf returns what an event is about.
