@@ -3,6 +3,7 @@ package db
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"govsvc/db/audit"
@@ -92,12 +93,20 @@ func nextReference(tx *Tx) (string, error) {
 	if err != nil {
 		return "", StoreError(err)
 	}
-	var taken bool
-	err = tx.Row("SELECT EXISTS (SELECT 1 FROM incidents WHERE org_id = ? AND incident_key = ?)", tx.Org, reference(n)).Scan(&taken)
-	if err == nil && taken {
+	taken := func() (taken bool, err error) {
+		err = tx.Row("SELECT EXISTS (SELECT 1 FROM incidents WHERE org_id = ? AND incident_key = ?)", tx.Org, reference(n)).Scan(&taken)
+		return taken, err
+	}
+	used, err := taken()
+	if err == nil && used {
 		err = tx.Row(`SELECT max(CAST(substr(incident_key, 5) AS INTEGER)) + 1 FROM incidents
 			WHERE org_id = ? AND incident_key GLOB 'INC-[0-9]*' AND substr(incident_key, 5) NOT GLOB '*[^0-9]*' AND length(incident_key) <= 13`,
 			tx.Org).Scan(&n)
+		for used = true; err == nil && used; { // a longer key may have the next number
+			if used, err = taken(); used {
+				n++
+			}
+		}
 	}
 	if err != nil {
 		return "", StoreError(err)
@@ -179,7 +188,21 @@ func findIncident(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	case len(found) > 1:
 		return storedRow{}, &Error{Code: Invalid, Param: "incident_key", Message: "id and incident_key are those of two different incidents"}
 	}
+	if own, given := id.(string); given && !strings.EqualFold(found[0].id, own) && isReference(key) {
+		return storedRow{}, &Error{
+			Code: Invalid, Param: "incident_key",
+			Message: "this reference belongs to another incident here; leave incident_key out to get a new reference",
+		}
+	}
 	return found[0], nil
+}
+
+// isReference reports whether a key has the form of a generated reference. Two files give
+// the same reference to different incidents.
+func isReference(key any) bool {
+	text, _ := key.(string)
+	digits, ok := strings.CutPrefix(text, "INC-")
+	return ok && len(digits) >= 4 && strings.Trim(digits, "0123456789") == ""
 }
 
 // incidentWritten adds a change of status to the timeline, unless the record

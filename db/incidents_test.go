@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -66,6 +67,25 @@ func TestIncidents_References(t *testing.T) {
 				t.Errorf("references (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestImport_ReferenceOfAnotherIncident imports an incident of another file, which has the
+// reference of an incident here. It must not replace that incident.
+func TestImport_ReferenceOfAnotherIncident(t *testing.T) {
+	t.Parallel()
+	store := open(t, testdb.EmptyFile(t))
+	err := store.Write(t.Context(), testdb.Operator(t, store), func(tx *db.Tx) error {
+		if _, err := tx.Create(resource.Incident, db.Record{"title": "Ours"}); err != nil {
+			return err
+		}
+		_, err := tx.NewImport(db.ImportRules{}).Put("incident", db.Record{
+			"id": "00000000-0000-7000-8000-00000000000a", "incident_key": "INC-0001", "title": "Theirs",
+		})
+		return err
+	})
+	if fault, ok := errors.AsType[*db.Error](err); !ok || fault.Code != db.Invalid || fault.Param != "incident_key" {
+		t.Errorf("got %v, want an error of incident_key", err)
 	}
 }
 

@@ -85,7 +85,7 @@ func (s *Service) AddComment(ctx context.Context, by db.Actor, of Subject, text 
 }
 
 // RemoveComment removes a comment. Only its author may do that or, with anyAuthor, by. The
-// audit log keeps what the comment said.
+// audit log keeps the text, or the length and the hash of one over 2 KB.
 func (s *Service) RemoveComment(ctx context.Context, by db.Actor, of Subject, id string, anyAuthor bool) error {
 	return s.store.Write(ctx, by, func(tx *db.Tx) error {
 		var seq int64

@@ -31,6 +31,7 @@ type Checks struct {
 
 // checkRun is a run of the checks.
 type checkRun struct {
+	Org     db.Org // of the user, when the run started
 	By      string // name of the user
 	At      string
 	Full    bool
@@ -71,13 +72,17 @@ func (r *checkRun) Table() ui.Table {
 	return table
 }
 
-// state returns a copy of the last run, and the form that starts another one.
-func (c *Checks) state() checkData {
+// state returns a copy of the last run, and the form that starts another one. Users of an
+// organisation see no names of another one.
+func (c *Checks) state(org db.Org) checkData {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	data := checkData{}
 	if c.last != nil {
 		run := *c.last
+		if run.Org != org {
+			run.By = "a user of another organisation"
+		}
 		data.Run = &run
 	}
 	if c.last == nil || !c.last.Running {
@@ -111,21 +116,10 @@ func (c *Checks) Hold() (release func()) {
 
 // Start starts a run in the background.
 func (c *Checks) Start(r *page.Request) error {
-	mine, err := r.Auth.Memberships.Organisations(r.Context(), r.Session.User.ID)
-	if err != nil {
-		return err
-	}
-	names := map[db.Org]string{}
-	for _, org := range mine {
-		names[org.Org] = org.Name
-	}
 	options := check.Options{Full: r.Value("full") == "true", OrgName: func(org db.Organisation) string {
-		if name, member := names[org.Org]; member {
-			return name
-		}
-		return "another organisation"
+		return "an organisation" // the results are for users of all organisations
 	}}
-	run := c.begin(checkRun{By: r.Session.User.Name, At: db.Timestamp(r.Store.Now()), Full: options.Full, Count: options.Count(), Running: true})
+	run := c.begin(checkRun{Org: r.Org(), By: r.Session.User.Name, At: db.Timestamp(r.Store.Now()), Full: options.Full, Count: options.Count(), Running: true})
 	if run == nil {
 		return &page.Problem{Status: http.StatusConflict, Title: "A check is in progress", Advice: "Another check of the data file is in progress. Its results are on the page Status."}
 	}

@@ -77,7 +77,7 @@ func (c *Checks) Show(r *page.Request) error {
 	if data.Backups, err = backupTable(r); err != nil {
 		return err
 	}
-	if data.Check = c.state(); data.Check.Form == nil {
+	if data.Check = c.state(r.Org()); data.Check.Form == nil {
 		r.Writer.Header().Set("Refresh", "3") // shows the progress, also without a script
 	}
 	data.Tiles = []ui.Tile{

@@ -47,7 +47,7 @@ func loadComments(r *page.Request, of annotation.Subject, form *ui.Form) (*comme
 		if r.May(auth.WriteRecords) && c.Author == r.Session.User.ID || r.May(auth.Administer) {
 			one.Remove = &ui.Action{
 				Label: "Remove", Path: at + "/comments" + ui.Path(c.ID) + "/remove", Post: true, Danger: true,
-				Ask: "Remove this comment? The audit log keeps what it said.", About: "the comment of " + names[c.Author],
+				Ask: "Remove this comment? The audit log keeps its text, or the hash of a long one.", About: "the comment of " + names[c.Author],
 			}
 		}
 		list.Comments = append(list.Comments, one)

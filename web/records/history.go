@@ -118,6 +118,10 @@ func linkedRecords(r *page.Request, id string, events []api.AuditEvent) (map[str
 		if other.ID == id {
 			other = both[1]
 		}
+		if res := resource.Find(other.Type); res != nil && unavailable(r, res) != nil {
+			others[event.ID] = &ui.Link{Label: typeLabel(other.Type)}
+			continue
+		}
 		name, err := service.Find(r.Context(), r.Org(), other)
 		if err != nil && !db.Is(err, db.NotFound) {
 			return nil, err
