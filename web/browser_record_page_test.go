@@ -21,7 +21,7 @@ func TestBrowserRecordPage(t *testing.T) {
 	b.checkPage("record")
 	b.press("Add link")
 	b.fill("Name or key of the other record", "RISK-0036")
-	b.press("Search")
+	b.press("Find records")
 	b.expect("Letters explaining LifeScore")
 	b.checkPage("record-link")
 	b.pressFor("Link Letters explaining LifeScore outcomes differ from case to case", 200)

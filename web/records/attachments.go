@@ -32,7 +32,7 @@ func loadAttachments(r *page.Request, of annotation.Subject, form *ui.Form) (*at
 		return nil, err
 	}
 	list := &attachmentList{Table: ui.Table{
-		Caption: "Attachments",
+		Caption: "Attached files",
 		Columns: []ui.Column{{Label: "File"}, {Label: "Size", Kind: ui.Number}, {Label: "Added by"}, {Label: "Added", Kind: ui.Time}},
 	}}
 	at := Path(of.Type, of.ID) + "/attachments"

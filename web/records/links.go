@@ -78,7 +78,7 @@ func (p Annotations) NewLink(r *page.Request) error {
 	data := linkSearch{
 		Title: "Add link", Name: titleOf(p.Resource, record), Crumbs: append(breadcrumbs(p.Resource), ui.Link{Label: titleOf(p.Resource, record), Path: at}),
 		Filters: ui.Filters{
-			Action: at + "/links/new", Active: words != "", Submit: "Search",
+			Action: at + "/links/new", Active: words != "", Submit: "Find records",
 			Search: &ui.Field{Name: "q", Label: "Name or key of the other record", Value: words, Autofocus: true},
 		},
 	}
