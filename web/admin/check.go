@@ -116,7 +116,7 @@ func (c *Checks) Hold() (release func()) {
 
 // Start starts a run in the background.
 func (c *Checks) Start(r *page.Request) error {
-	options := check.Options{Full: r.Value("full") == "true", OrgName: func(org db.Organisation) string {
+	options := check.Options{Full: r.Value("full") == "true", OrgName: func(db.Organisation) string {
 		return "an organisation" // the results are for users of all organisations
 	}}
 	run := c.begin(checkRun{Org: r.Org(), By: r.Session.User.Name, At: db.Timestamp(r.Store.Now()), Full: options.Full, Count: options.Count(), Running: true})
