@@ -3,6 +3,8 @@ package web_test
 import (
 	"fmt"
 	"html"
+	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -118,6 +120,30 @@ func TestAttachments(t *testing.T) {
 	c.expect(c.get(file), 404)
 	if left := testkit.QuerySQL(t, h.path, "SELECT count(*) FROM evidence_pieces"); left[0] != "3" {
 		t.Errorf("got %s pieces, want the 3 of the other file", left[0])
+	}
+}
+
+// TestAttachments_Damaged downloads a file whose bytes do not have its hash. The download breaks off
+// early, so that no client takes the file for complete.
+func TestAttachments_Damaged(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	at := h.pathOf("/risks", "risk", "RISK-0040")
+	r := c.follow(c.upload(at+"/attachments", []uploadedFile{{"file", "plan.pdf", strings.Repeat("x", 200_000)}}), at+"#attachments")
+	file := regexp.MustCompile(`href="(` + at + `/attachments/[^"]+)"`).FindStringSubmatch(r.body)[1]
+	testkit.ExecSQL(t, h.path, "UPDATE attachments SET sha256 = '"+strings.Repeat("0", 64)+"'")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+file, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err == nil {
+		t.Error("the client has taken a damaged file for complete")
 	}
 }
 

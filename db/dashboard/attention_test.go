@@ -106,7 +106,7 @@ func TestReadAttention(t *testing.T) {
 		{"without an owner", dashboard.AttentionQuery{Unowned: true}, "week Clock running, overdue July, week August, week R-3, month In 30 days"},
 		{"of a type", dashboard.AttentionQuery{Types: []string{"vendor", "obligation"}}, "overdue At risk, quarter Ends in 90 days"},
 		{"without incidents", dashboard.AttentionQuery{Without: []string{"incident", "risk"}, Owner: "Ada"}, "overdue Of version 2, overdue At risk"},
-		{"of nobody", dashboard.AttentionQuery{Owner: "Eve"}, ""},
+		{"unknown owner", dashboard.AttentionQuery{Owner: "Eve"}, ""},
 	} {
 		for limit := range 20 {
 			q := row.query

@@ -114,7 +114,7 @@ func (p Annotations) Download(r *page.Request) error {
 		return err
 	}
 	r.Writer.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	// Without a length, a download that does not have its hash ends without its end.
+	// Without a Content-Length, the client notices that a damaged file was broken off.
 	download := r.NewDownload(file.Name, "application/octet-stream", 0)
 	return download.End(service.Read(r.Context(), file, download))
 }
